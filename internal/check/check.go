@@ -1,0 +1,94 @@
+// Package check holds the checks of arguments that the layers above the kernels share. They return the errors of package
+// rowvec; op is the function that the caller called, name the argument it is about. Names are put together only where
+// there is an error, since that allocates.
+package check
+
+import (
+	"errors"
+
+	"github.com/rowvec/rowvec"
+)
+
+// AtLeast reports a value below want.
+func AtLeast(op, what string, got, want int) error {
+	if got < want {
+		return &rowvec.ShapeError{Op: op, What: what, Got: got, Rule: "at least ", Want: want}
+	}
+	return nil
+}
+
+// AtMost reports a value above want.
+func AtMost(op, what string, got, want int) error {
+	if got > want {
+		return &rowvec.ShapeError{Op: op, What: what, Got: got, Rule: "at most ", Want: want}
+	}
+	return nil
+}
+
+// Equal reports a value that is not want.
+func Equal(op, what string, got, want int) error {
+	if got != want {
+		return &rowvec.ShapeError{Op: op, What: what, Got: got, Want: want}
+	}
+	return nil
+}
+
+// MultipleOf reports a value that is no multiple of want, which is above 0.
+func MultipleOf(op, what string, got, want int) error {
+	if got%want != 0 {
+		return &rowvec.ShapeError{Op: op, What: what, Got: got, Rule: "a multiple of ", Want: want}
+	}
+	return nil
+}
+
+// Matrix reports a matrix whose fields contradict each other or that has not cols columns.
+func Matrix(op, name string, m rowvec.Matrix, cols int) error {
+	if m.Cols != cols {
+		return Equal(op, name+".Cols", m.Cols, cols)
+	}
+	return rowvec.CheckMatrix(op, name, m)
+}
+
+// Shape reports a matrix whose fields contradict each other or that is not rows x cols.
+func Shape(op, name string, m rowvec.Matrix, rows, cols int) error {
+	if m.Rows != rows {
+		return Equal(op, name+".Rows", m.Rows, rows)
+	}
+	return Matrix(op, name, m, cols)
+}
+
+// Positions reports that not all positions [start, start+n) are in [0, limit); what is what the caller knows n as.
+func Positions(op, what string, n, start, limit int) error {
+	if err := AtLeast(op, "start", start, 0); err != nil {
+		return err
+	}
+	if err := AtMost(op, what, n, limit); err != nil {
+		return err
+	}
+	return AtMost(op, "start", start, limit-n)
+}
+
+// Apart reports that dst, a valid matrix, shares an element with src, another.
+func Apart(op, dstName string, dst rowvec.Matrix, srcName string, src rowvec.Matrix) error {
+	if rowvec.Overlap(dst, src) {
+		return &rowvec.OverlapError{Op: op, Dst: dstName, Src: srcName}
+	}
+	return nil
+}
+
+// NewMatrix is rowvec.NewMatrix with an error that speaks of the caller's argument.
+func NewMatrix(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
+	m, err := rowvec.NewMatrix(rows, cols)
+	if shape := (*rowvec.ShapeError)(nil); errors.As(err, &shape) {
+		shape.Op, shape.What = op, rowsName
+	}
+	return m, err
+}
+
+// Window returns rows [row, row+rows) and columns [col, col+cols) of m, without a copy.
+func Window(m rowvec.Matrix, row, rows, col, cols int) rowvec.Matrix {
+	if rows == 0 || cols == 0 {
+		return rowvec.Matrix{Rows: rows, Cols: cols}
+	}
+	return rowvec.Matrix{Rows: rows, Cols: cols, Data: m.Data[row*m.Stride+col:], Stride: m.Stride}
+}

@@ -1,0 +1,6 @@
+//go:build arm64 && !purego
+
+package isa
+
+// detect: every arm64 machine that Go runs on has NEON.
+func detect() []Level { return []Level{NEON} }

@@ -1,0 +1,38 @@
+// Package isatest runs tests on every level of package isa that the machine has, and fails where a promised one is
+// missing.
+package isatest
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rowvec/rowvec/internal/isa"
+)
+
+// Levels returns the levels that the machine has. The names that ROWVEC_REQUIRE_ISA lists, separated by commas, must be
+// among them: a machine that is there to test AVX-512 must not pass without it.
+func Levels(tb testing.TB) []isa.Level {
+	tb.Helper()
+	for name := range strings.SplitSeq(os.Getenv("ROWVEC_REQUIRE_ISA"), ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if level, known := isa.Named(name); !known || !slices.Contains(isa.Available, level) {
+			tb.Fatalf("ROWVEC_REQUIRE_ISA asks for %q; this machine and build have %v", name, isa.Available)
+		}
+	}
+	return isa.Available
+}
+
+// Each runs test once for each level as a subtest named isa=LEVEL, with that level active.
+func Each(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	for _, level := range Levels(t) {
+		t.Run("isa="+level.String(), func(t *testing.T) {
+			defer isa.Set(level)()
+			test(t)
+		})
+	}
+}

@@ -1,0 +1,73 @@
+// Package philox makes random numbers that depend on their place alone: the counter-based generator Philox 4x32-10 of
+// Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC'11), and fills of float32 from it.
+//
+// There is no state. A number is a function of a seed, a stream and its index, so that any part of a tensor can be
+// filled by itself, in any order, by any number of workers, on any machine, with the same bits.
+package philox
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/rowvec/rowvec/internal/exact"
+)
+
+// The streams in use. What may be filled from the same seed must not share a stream, or it is the same up to a factor.
+const (
+	StreamTokens    = 0 // tables of tokens
+	StreamPositions = 1 // tables of learned positions
+)
+
+// Block returns block number index of a stream, 128 random bits. The words of the key are the lower and the upper half
+// of seed; those of the counter the lower and the upper half of index, then of stream.
+func Block(seed, stream, index uint64) [4]uint32 {
+	k0, k1 := uint32(seed), uint32(seed>>32)
+	c0, c1, c2, c3 := uint32(index), uint32(index>>32), uint32(stream), uint32(stream>>32)
+	for range 10 {
+		h0, l0 := bits.Mul32(0xd2511f53, c0)
+		h1, l1 := bits.Mul32(0xcd9e8d57, c2)
+		c0, c1, c2, c3 = h1^c1^k0, l1, h0^c3^k1, l0
+		k0 += 0x9e3779b9 // the golden ratio
+		k1 += 0xbb67ae85 // sqrt(3) - 1
+	}
+	return [4]uint32{c0, c1, c2, c3}
+}
+
+// Uniform sets dst[i] to element first+i of a sequence that is uniform over the 2^24 odd multiples of limit/2^24 between
+// -limit and limit, rounded to float32. Neither end is among them, and the mean is 0 exactly. The sequence depends on
+// seed, stream and limit; its indices wrap around at 2^64. limit is at least 2^-100.
+func Uniform(dst []float32, seed, stream, first uint64, limit float32) {
+	for i := 0; i < len(dst); {
+		n := first + uint64(i)
+		var xs [4]float32
+		for j, word := range Block(seed, stream, n/4) {
+			odd := int32(word>>8)*2 - (1<<24 - 1) // a float32 without rounding
+			xs[j] = float32(float32(odd)*0x1p-24) * limit
+		}
+		i += copy(dst[i:], xs[n%4:])
+	}
+}
+
+// Normal sets dst[i] to element first+i of a sequence that is normally distributed with mean 0 and standard deviation
+// std, rounded to float32: two elements for two random words, by the method of Box and Muller. No magnitude exceeds
+// 6.8*std. The sequence depends on seed, stream and std; its indices wrap around at 2^64.
+func Normal(dst []float32, seed, stream, first uint64, std float32) {
+	for i := 0; i < len(dst); {
+		n := first + uint64(i)
+		words := Block(seed, stream, n/4)
+		var xs [4]float32
+		for j := 0; j < 4; j += 2 {
+			even, odd := boxMuller(words[j], words[j+1])
+			xs[j], xs[j+1] = float32(even*float64(std)), float32(odd*float64(std))
+		}
+		i += copy(dst[i:], xs[n%4:])
+	}
+}
+
+// boxMuller returns two independent standard normal numbers for two independent words.
+func boxMuller(radius, angle uint32) (float64, float64) {
+	u := (float64(radius) + 0.5) / (1 << 32) // in (0, 1)
+	r := math.Sqrt(-2 * exact.Log(u))
+	sin, cos := exact.Turns{Hi: uint64(angle) << 32}.SinCos()
+	return r * cos, r * sin
+}

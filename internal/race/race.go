@@ -1,0 +1,7 @@
+//go:build race
+
+// Package race tells tests whether the race detector is on.
+package race
+
+// Enabled is true where the race detector is on.
+const Enabled = true

@@ -1,0 +1,68 @@
+// Package work has several goroutines do the parts of one call, without allocating anything in steady state: a Crew is
+// made once and used over and over.
+package work
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Crew does the parts of a call. Its goroutines end with the call. Only one call at a time may use it.
+type Crew struct {
+	do    func(part int) error
+	run   func() // kept as a value, since starting a goroutine from one allocates nothing
+	parts int64
+	next  atomic.Int64
+	wait  sync.WaitGroup
+
+	mu     sync.Mutex
+	failed int64 // the lowest part that failed
+	err    error // its error
+}
+
+// New returns a crew for parts that do does; do must be safe for concurrent calls with different parts.
+func New(do func(part int) error) *Crew {
+	c := &Crew{do: do}
+	c.run = func() {
+		c.work()
+		c.wait.Done()
+	}
+	return c
+}
+
+// Do does parts 0 to parts-1, each once, on the calling goroutine and at most workers-1 others, and returns the error of
+// the lowest part that failed. Whoever is free takes the next part, so parts may differ in length. After an error no
+// further part begins, nor after a panic on the calling goroutine, which goes on once the others have ended; a panic on
+// another ends the program.
+func (c *Crew) Do(workers, parts int) (err error) {
+	defer func() {
+		c.next.Store(c.parts)
+		c.wait.Wait()
+		err = c.err
+	}()
+	c.parts, c.err = int64(parts), nil
+	c.next.Store(0)
+	for range min(workers, parts) - 1 {
+		c.wait.Add(1)
+		go c.run()
+	}
+	c.work()
+	return nil
+}
+
+func (c *Crew) work() {
+	for {
+		part := c.next.Add(1) - 1
+		if part >= c.parts {
+			return
+		}
+		if err := c.do(int(part)); err != nil {
+			c.next.Store(c.parts)
+			c.mu.Lock()
+			if c.err == nil || part < c.failed {
+				c.failed, c.err = part, err
+			}
+			c.mu.Unlock()
+		}
+	}
+}
