@@ -1,0 +1,57 @@
+// Package kernels says what each kernel of rowvec computes, in plain portable Go.
+//
+// It is three things at once: the definition that the documentation refers to, the fallback where there is no assembly
+// for a machine, and the yardstick that tests and fuzzers hold the assembly against, bit for bit. It imports the
+// standard library alone.
+//
+// The functions trust their arguments: shapes agree and nothing overlaps, which the functions of the same names in
+// package rowvec check. Only ids are looked at once more, row by row, because another goroutine may have changed them
+// since: a kernel that takes ids returns the number of rows it has done, which is less than len(ids) exactly if the
+// next id is out of range.
+//
+// Every product is rounded to float32 by an explicit conversion before it is added to anything, since a Go compiler may
+// otherwise fuse the two roundings into one, and results would depend on the machine.
+package kernels
+
+// ID is the constraint of row ids: whatever integer type a tokenizer or framework hands out.
+type ID interface {
+	~int | ~int32 | ~int64 | ~uint | ~uint32 | ~uint64
+}
+
+// Matrix is a row-major matrix of float32. Row i is Data[i*Stride : i*Stride+Cols]; what lies between Cols and Stride
+// belongs to somebody else and is neither read nor written. A matrix with rows and columns needs
+// len(Data) >= (Rows-1)*Stride + Cols and Stride >= Cols. Its fields are those of gonum's blas32.General, in the same
+// order, so that one converts to the other without a copy.
+type Matrix struct {
+	Rows, Cols int
+	Data       []float32
+	Stride     int
+}
+
+// Row returns row i, without a copy and with no room behind it. It panics if there is no such row.
+func (m Matrix) Row(i int) []float32 {
+	if uint(i) >= uint(m.Rows) {
+		panic("rowvec: no such row in the matrix")
+	}
+	if m.Cols == 0 {
+		return nil
+	}
+	first := i * m.Stride
+	return m.Data[first : first+m.Cols : first+m.Cols]
+}
+
+// row is Row without its own checks, for a matrix that has passed through plain. A pointer spares the loops a copy of
+// the matrix for each row.
+func row(m *Matrix, i int) []float32 { return m.Data[i*m.Stride:][:m.Cols] }
+
+// rows returns rows [first, first+n) of a matrix that has passed through plain and has them.
+func rows(m *Matrix, first, n int) Matrix {
+	return Matrix{Rows: n, Cols: m.Cols, Data: m.Data[first*m.Stride:], Stride: m.Stride}
+}
+
+// plain has all rows in one place if there is nothing in them, so that no loop has to ask.
+func plain(m *Matrix) {
+	if m.Cols == 0 {
+		m.Stride = 0
+	}
+}

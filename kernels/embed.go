@@ -1,0 +1,44 @@
+package kernels
+
+// Embed sets row i of dst to scale times row ids[i] of table plus row start + i mod seq of positions, where the product
+// is rounded before the sum. It returns the number of rows done.
+func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, start, seq int) (done int) {
+	plain(&dst)
+	plain(&positions)
+	p := 0
+	for i := range gathered(dst, table, ids) {
+		scaleAdd(row(&dst, i), scale, row(&positions, start+p))
+		if p++; p == seq {
+			p = 0
+		}
+		done = i + 1
+	}
+	return done
+}
+
+// EmbedAt is Embed with row at[i] of positions added to row i. The number of rows done is less than len(ids) also where
+// the next position is out of range.
+func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matrix, at []P) (done int) {
+	plain(&dst)
+	plain(&positions)
+	if bad := FirstOutside(at, positions.Rows); bad >= 0 {
+		ids = ids[:bad]
+	}
+	for i := range gathered(dst, table, ids) {
+		p := at[i] // may have changed; read once
+		if outside(p, positions.Rows) {
+			return i
+		}
+		scaleAdd(row(&dst, i), scale, row(&positions, int(p)))
+		done = i + 1
+	}
+	return done
+}
+
+// scaleAdd sets dst to scale times dst plus src, element by element.
+func scaleAdd(dst []float32, scale float32, src []float32) {
+	dst = dst[:len(src)]
+	for j, x := range src {
+		dst[j] = float32(scale*dst[j]) + x
+	}
+}

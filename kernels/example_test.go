@@ -1,0 +1,102 @@
+package kernels_test
+
+import (
+	"fmt"
+
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// A table of four tokens in two dimensions.
+func exampleTable() kernels.Matrix {
+	return kernels.Matrix{Rows: 4, Cols: 2, Data: []float32{0, 1, 10, 11, 20, 21, 30, 31}, Stride: 2}
+}
+
+func ExampleMatrix_Row() {
+	m := kernels.Matrix{Rows: 2, Cols: 2, Data: []float32{1, 2, -1, 3, 4}, Stride: 3} // -1 is between the rows
+	fmt.Println(m.Row(0), m.Row(1))
+	// Output: [1 2] [3 4]
+}
+
+func ExampleGather() {
+	dst := kernels.Matrix{Rows: 3, Cols: 2, Data: make([]float32, 6), Stride: 2}
+	done := kernels.Gather(dst, exampleTable(), []int{3, 0, 3})
+	fmt.Println(done, dst.Data)
+	// Output: 3 [30 31 0 1 30 31]
+}
+
+// An id out of range ends the work: the rows before it are done.
+func ExampleGather_outside() {
+	dst := kernels.Matrix{Rows: 3, Cols: 2, Data: make([]float32, 6), Stride: 2}
+	done := kernels.Gather(dst, exampleTable(), []int{3, -1, 3})
+	fmt.Println(done, dst.Data)
+	// Output: 1 [30 31 0 0 0 0]
+}
+
+func ExampleGatherScaled() {
+	dst := kernels.Matrix{Rows: 2, Cols: 2, Data: make([]float32, 4), Stride: 2}
+	kernels.GatherScaled(dst, exampleTable(), []int32{1, 2}, 0.5)
+	fmt.Println(dst.Data)
+	// Output: [5 5.5 10 10.5]
+}
+
+// Two sequences of two tokens each share the first two positions.
+func ExampleEmbed() {
+	positions := kernels.Matrix{Rows: 3, Cols: 2, Data: []float32{100, 200, 300, 400, 500, 600}, Stride: 2}
+	dst := kernels.Matrix{Rows: 4, Cols: 2, Data: make([]float32, 8), Stride: 2}
+	kernels.Embed(dst, exampleTable(), []int{1, 2, 3, 0}, 2, positions, 0, 2)
+	fmt.Println(dst.Data)
+	// Output: [120 222 340 442 160 262 300 402]
+}
+
+// Two sequences have come to different positions.
+func ExampleEmbedAt() {
+	positions := kernels.Matrix{Rows: 3, Cols: 2, Data: []float32{100, 200, 300, 400, 500, 600}, Stride: 2}
+	dst := kernels.Matrix{Rows: 2, Cols: 2, Data: make([]float32, 4), Stride: 2}
+	kernels.EmbedAt(dst, exampleTable(), []int{1, 2}, 1, positions, []int{2, 0})
+	fmt.Println(dst.Data)
+	// Output: [510 611 120 221]
+}
+
+// The gradient of a gather: row 3 was taken twice, and so it gets both of its rows.
+func ExampleScatterAdd() {
+	grad := kernels.Matrix{Rows: 4, Cols: 2, Data: make([]float32, 8), Stride: 2}
+	src := kernels.Matrix{Rows: 3, Cols: 2, Data: []float32{1, 2, 3, 4, 5, 6}, Stride: 2}
+	kernels.ScatterAdd(grad, []int{3, 0, 3}, 1, src)
+	fmt.Println(grad.Data)
+	// Output: [3 4 0 0 0 0 6 8]
+}
+
+// Two sequences of two tokens: the gradients of each position are added up.
+func ExampleAddBatches() {
+	grad := kernels.Matrix{Rows: 2, Cols: 1, Data: make([]float32, 2), Stride: 1}
+	src := kernels.Matrix{Rows: 4, Cols: 1, Data: []float32{1, 2, 10, 20}, Stride: 1}
+	kernels.AddBatches(grad, src, 2)
+	fmt.Println(grad.Data)
+	// Output: [11 22]
+}
+
+func ExampleAddScaled() {
+	dst := []float32{1, 2, 3}
+	kernels.AddScaled(dst, -0.5, []float32{2, 4, 6})
+	fmt.Println(dst)
+	// Output: [0 0 0]
+}
+
+func ExampleAdd() {
+	dst := []float32{1, 2, 3}
+	kernels.Add(dst, []float32{10, 20, 30})
+	fmt.Println(dst)
+	// Output: [11 22 33]
+}
+
+func ExampleScale() {
+	dst := []float32{1, 2, 3}
+	kernels.Scale(dst, 2)
+	fmt.Println(dst)
+	// Output: [2 4 6]
+}
+
+func ExampleFirstOutside() {
+	fmt.Println(kernels.FirstOutside([]int{2, 0, 4, -1}, 4), kernels.FirstOutside([]uint32{2, 0}, 4))
+	// Output: 2 -1
+}
