@@ -1,0 +1,208 @@
+package rowvec
+
+import (
+	"math"
+	"math/bits"
+	"unsafe"
+
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// extent returns the number of elements from the first of the first row to the last of the last one.
+func extent(m *Matrix) int {
+	if m.Rows == 0 || m.Cols == 0 {
+		return 0
+	}
+	return (m.Rows-1)*m.Stride + m.Cols
+}
+
+// checkEqual takes the name of an argument and that of a field, since putting them together allocates.
+func checkEqual(op, name, field string, got, want int) error {
+	if got != want {
+		return &ShapeError{op, name + field, got, "", want}
+	}
+	return nil
+}
+
+// fits reports what CheckMatrix does, in few enough steps to be inlined.
+func fits(m *Matrix) bool {
+	if m.Rows == 0 || m.Cols == 0 {
+		return m.Rows >= 0 && m.Cols >= 0
+	}
+	high, low := bits.Mul(uint(m.Rows-1), uint(m.Stride))
+	return m.Rows > 0 && m.Cols > 0 && m.Stride >= m.Cols &&
+		len(m.Data) >= m.Cols && high == 0 && low <= uint(len(m.Data)-m.Cols)
+}
+
+// checkIDs reports the first id outside [0, rows).
+func checkIDs[I ID](what string, ids []I, rows int) error {
+	if idsBelow(ids, rows) {
+		return nil
+	}
+	if i := kernels.FirstOutside(ids, rows); i >= 0 {
+		return indexError(what, ids, i, rows)
+	}
+	return nil
+}
+
+func indexError[I ID](what string, ids []I, i, rows int) error {
+	id := ids[i]
+	if id > 0 && uint64(id) > math.MaxInt64 {
+		return &IndexError{what, i, uint64(id), rows}
+	}
+	return &IndexError{what, i, int64(id), rows}
+}
+
+// checkApart reports that dst shares an element with src.
+func checkApart(op, dstName string, dst *Matrix, srcName string, src *Matrix) error {
+	d, s := extent(dst), extent(src)
+	if d == 0 || s == 0 {
+		return nil
+	}
+	from, to := uintptr(unsafe.Pointer(&dst.Data[0])), uintptr(unsafe.Pointer(&src.Data[0]))
+	if !rangesMeet(from, uintptr(d)*4, to, uintptr(s)*4) || columnsApart(from, dst, to, src) {
+		return nil
+	}
+	return &OverlapError{op, dstName, srcName}
+}
+
+// columnsApart reports whether two matrices of one stride lie side by side in the same rows of memory.
+func columnsApart(a uintptr, m *Matrix, b uintptr, n *Matrix) bool {
+	if a > b {
+		a, m, b, n = b, n, a, m
+	}
+	if m.Stride != n.Stride || (b-a)%4 != 0 {
+		return false
+	}
+	shift := int((b - a) / 4 % uintptr(m.Stride))
+	return shift >= m.Cols && shift+n.Cols <= m.Stride
+}
+
+// checkIDsApart reports that dst shares memory with ids, as slices made with package unsafe may; what names one id.
+func checkIDsApart[I ID](op, dstName string, dst *Matrix, what string, ids []I) error {
+	d := extent(dst)
+	if d == 0 || len(ids) == 0 {
+		return nil
+	}
+	if rangesMeet(uintptr(unsafe.Pointer(&dst.Data[0])), uintptr(d)*4,
+		uintptr(unsafe.Pointer(&ids[0])), uintptr(len(ids))*unsafe.Sizeof(ids[0])) {
+		return &OverlapError{op, dstName, what + "s"}
+	}
+	return nil
+}
+
+func rangesMeet(a, alen, b, blen uintptr) bool { return a < b+blen && b < a+alen }
+
+// The checks take pointers: matrices are large enough for copies of them to be felt in calls for a single row.
+
+// checkGather checks what Gather and its relatives share. Ids come last but for overlap: they cost the most.
+func checkGather[I ID](op string, dst, table *Matrix, ids []I) error {
+	if !fits(dst) {
+		return CheckMatrix(op, "dst", *dst)
+	}
+	if !fits(table) {
+		return CheckMatrix(op, "table", *table)
+	}
+	if err := checkEqual(op, "dst", ".Rows", dst.Rows, len(ids)); err != nil {
+		return err
+	}
+	if err := checkEqual(op, "dst", ".Cols", dst.Cols, table.Cols); err != nil {
+		return err
+	}
+	if err := checkIDs("id", ids, table.Rows); err != nil {
+		return err
+	}
+	if err := checkApart(op, "dst", dst, "table", table); err != nil {
+		return err
+	}
+	return checkIDsApart(op, "dst", dst, "id", ids)
+}
+
+// checkScatter checks a scatter-add of src into dst; what names the kind of ids.
+func checkScatter[I ID](op, dstName string, dst *Matrix, what string, ids []I, srcName string, src *Matrix) error {
+	if !fits(dst) {
+		return CheckMatrix(op, dstName, *dst)
+	}
+	if !fits(src) {
+		return CheckMatrix(op, srcName, *src)
+	}
+	if err := checkEqual(op, srcName, ".Rows", src.Rows, len(ids)); err != nil {
+		return err
+	}
+	if err := checkEqual(op, srcName, ".Cols", src.Cols, dst.Cols); err != nil {
+		return err
+	}
+	if err := checkIDs(what, ids, dst.Rows); err != nil {
+		return err
+	}
+	if err := checkApart(op, dstName, dst, srcName, src); err != nil {
+		return err
+	}
+	return checkIDsApart(op, dstName, dst, what, ids)
+}
+
+// checkPositions checks the table of positions whose rows are added to those of dst.
+func checkPositions(op string, dst, positions *Matrix) error {
+	if !fits(positions) {
+		return CheckMatrix(op, "positions", *positions)
+	}
+	if err := checkEqual(op, "positions", ".Cols", positions.Cols, dst.Cols); err != nil {
+		return err
+	}
+	return checkApart(op, "dst", dst, "positions", positions)
+}
+
+// checkSequences checks that n ids, more than 0, are sequences of seq tokens whose positions from start exist.
+func checkSequences(op string, n, rows, start, seq int) error {
+	switch {
+	case seq < 1:
+		return &ShapeError{op, "seq", seq, "at least ", 1}
+	case n%seq != 0:
+		return &ShapeError{op, "len(ids)", n, "a multiple of ", seq}
+	case start < 0:
+		return &ShapeError{op, "start", start, "at least ", 0}
+	case seq > rows:
+		return &ShapeError{op, "seq", seq, "at most ", rows}
+	case start > rows-seq:
+		return &ShapeError{op, "start", start, "at most ", rows - seq}
+	}
+	return nil
+}
+
+// checkBackward checks what the gradients of Embed and EmbedAt share.
+func checkBackward[I ID](op string, tokens, positions *Matrix, ids []I, dOut *Matrix) error {
+	if err := checkScatter(op, "tokens", tokens, "id", ids, "dOut", dOut); err != nil {
+		return err
+	}
+	if !fits(positions) {
+		return CheckMatrix(op, "positions", *positions)
+	}
+	if err := checkEqual(op, "positions", ".Cols", positions.Cols, dOut.Cols); err != nil {
+		return err
+	}
+	if err := checkApart(op, "positions", positions, "dOut", dOut); err != nil {
+		return err
+	}
+	if err := checkApart(op, "positions", positions, "tokens", tokens); err != nil {
+		return err
+	}
+	return checkIDsApart(op, "positions", positions, "id", ids)
+}
+
+// checkVectors checks two vectors of which the first is changed element by element.
+func checkVectors(op string, dst, src []float32) error {
+	if err := checkEqual(op, "len(src)", "", len(src), len(dst)); err != nil || len(dst) == 0 {
+		return err
+	}
+	bytes := uintptr(len(dst)) * 4
+	a, b := uintptr(unsafe.Pointer(&dst[0])), uintptr(unsafe.Pointer(&src[0]))
+	if a != b && rangesMeet(a, bytes, b, bytes) {
+		return &OverlapError{op, "dst", "src"}
+	}
+	return nil
+}
+
+// rowsOf returns rows [first, first+n) of m, where n > 0 and m has columns.
+func rowsOf(m Matrix, first, n int) Matrix {
+	return Matrix{Rows: n, Cols: m.Cols, Data: m.Data[first*m.Stride:], Stride: m.Stride}
+}

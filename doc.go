@@ -1,0 +1,34 @@
+// Package rowvec turns token ids into vectors at the speed of memory: the row kernels that every embedding runs on.
+//
+//   - Gather, GatherScaled: the rows of a table that ids choose
+//   - ScatterAdd: their gradient, added back row by row
+//   - Embed, EmbedAt: scale times token row plus position row, in one pass over memory
+//   - EmbedBackward, EmbedAtBackward, AddBatches: their gradients
+//   - AddScaled, Add, Scale: the vector operations beside them
+//
+// They are assembly for AVX2, AVX-512 and NEON, chosen when the program starts, and plain Go elsewhere and with the
+// build tag purego. Package lookup builds token tables and the complete embedding layer of a transformer on them,
+// package positional its positions, and package kernels holds the definition of each kernel in plain Go.
+//
+// # What every kernel promises
+//
+// Checked first, then done. All shapes and all ids are checked before the first write. An error says what is wrong with
+// figures, and leaves everything as it was. No input makes assembly read or write outside the slices that it was given,
+// not even ids that another goroutine changes during the call: each is compared once more when its row is due, and the
+// call ends with ErrChanged.
+//
+// The same bits everywhere. Each product and each sum is rounded to float32; there is no fused multiply-add. What is
+// added up is added in the order of the ids. So all instruction sets and plain Go agree bit for bit, and with NumPy and
+// eager PyTorch where those multiply and add in separate steps. Only the payload of a NaN may differ, and Gather, which
+// does not calculate, keeps even that.
+//
+// No allocation, no goroutine. A kernel works on the caller's goroutine, and its assembly lets it be preempted within
+// tens of microseconds. Any number of goroutines may read one table; kernels that write say what.
+//
+// Overlap of a destination with an input is refused where it would change the result. Empty input is no error.
+//
+// # Environment
+//
+// ROWVEC_ISA set to portable, avx2, avx512 or neon lowers the instruction set, and never raises it. ISA returns the one
+// in use.
+package rowvec

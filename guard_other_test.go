@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package rowvec_test
+
+const mapNoReserve = 0

@@ -1,0 +1,141 @@
+//go:build unix
+
+package rowvec_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/guard"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/kernels"
+	"golang.org/x/sys/unix"
+)
+
+// TestGuardPages puts every buffer flush against inaccessible pages, first in front of them and then behind.
+func TestGuardPages(t *testing.T) {
+	var regions []*guard.Region
+	for range 5 {
+		regions = append(regions, guard.New(t, 12*(maxDim+3*7)*4))
+	}
+	for range 2 {
+		guardPages(t, regions)
+		defer tuning.Lower()() // and once more with results written past the caches
+	}
+}
+
+func guardPages(t *testing.T, regions []*guard.Region) {
+	t.Helper()
+	isatest.Each(t, func(t *testing.T) {
+		for dim := 1; dim <= maxDim; dim++ {
+			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
+				next := 0
+				alloc := func() allocator {
+					r := regions[next%len(regions)]
+					next++
+					return func(n int) []float32 { return slice(r, n) }
+				}
+				compare[int32, int](t, alloc, shape{dim: dim, gap: dim % 2, n: 12, rows: 9, seq: 4, start: 2, scale: 1.7})
+				compareForward[int32, int](t, alloc, shape{dim: dim, n: 1, rows: 3, seq: 1, scale: 1.7})
+			}
+		}
+	})
+}
+
+// TestGuardedIDs puts ids of both sizes flush against inaccessible pages; the number of ids reaches every path of the
+// check of ids.
+func TestGuardedIDs(t *testing.T) {
+	region := guard.New(t, 300*8)
+	table := matrix(heap(), rand.New(rand.NewPCG(1, 2)), 3<<20, 1, 0) // large enough for ids to be looked ahead at
+	isatest.Each(t, func(t *testing.T) {
+		for n := 1; n <= 300; n++ {
+			guardedIDs(t, table, guard.Tail[uint32](region, n))
+			guardedIDs(t, table, guard.Head[int32](region, n))
+			guardedIDs(t, table, guard.Tail[uint64](region, n))
+			guardedIDs(t, table, guard.Head[int64](region, n))
+		}
+	})
+}
+
+func guardedIDs[I rowvec.ID](t *testing.T, table rowvec.Matrix, ids []I) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, uint64(len(ids))))
+	copy(ids, randomIDs[I](rng, len(ids), table.Rows))
+	dst := matrix(heap(), rng, len(ids), 1, 0)
+	want := clone(dst)
+	kernels.Gather(want, table, ids)
+	if err := rowvec.Gather(dst, table, ids); err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(dst.Data, want.Data, true); d != "" {
+		t.Fatalf("%d ids of type %T: %s", len(ids), ids[0], d)
+	}
+}
+
+// TestBeyond32Bits reads and writes rows whose elements lie beyond 2^32, in a mapping of which only those pages exist.
+func TestBeyond32Bits(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) < 8 {
+		t.Skip("needs 64-bit addresses")
+	}
+	const cols, stride = 19, 1 << 20
+	rows := uint64(1<<12 + 3)
+	size := int(((rows-1)*stride + cols) * 4)
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
+	if err != nil {
+		t.Skip("no sparse mapping of 16 GiB here: ", err)
+	}
+	defer unix.Munmap(mem)
+	m := rowvec.Matrix{Rows: int(rows), Cols: cols, Stride: stride,
+		Data: unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), size/4)}
+	last := int(rows) - 1
+	isatest.Each(t, func(t *testing.T) {
+		for i := range cols {
+			m.Row(last)[i], m.Row(1)[i] = float32(i), -1
+		}
+		beyond32Bits(t, m, []uint32{uint32(last), 1, uint32(last)})
+		beyond32Bits(t, m, []int64{int64(last), 1, int64(last)})
+	})
+}
+
+func beyond32Bits[I rowvec.ID](t *testing.T, m rowvec.Matrix, ids []I) {
+	t.Helper()
+	dst, _ := rowvec.NewMatrix(len(ids), m.Cols)
+	want, _ := rowvec.NewMatrix(len(ids), m.Cols)
+	src := matrix(heap(), rand.New(rand.NewPCG(3, 4)), len(ids), m.Cols, 0)
+	for i := range src.Data {
+		src.Data[i] = float32(i)
+	}
+	last := m.Row(int(ids[0]))
+	for round := range 2 {
+		if err := rowvec.Gather(dst, m, ids); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want.Data {
+			row, col := i/m.Cols, i%m.Cols
+			switch {
+			case row == 1 && round == 0:
+				want.Data[i] = -1
+			case row == 1:
+				want.Data[i] = -1 + src.Row(1)[col]
+			case round == 0:
+				want.Data[i] = last[col]
+			default:
+				want.Data[i] += src.Row(0)[col] + src.Row(2)[col]
+			}
+		}
+		if d := diff(dst.Data, want.Data, true); d != "" {
+			t.Fatalf("round %d: %s", round, d)
+		}
+		if round == 0 {
+			if err := rowvec.ScatterAdd(m, ids, 1, src); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, x := range src.Row(1) {
+		m.Row(1)[i] -= x
+	}
+}

@@ -1,0 +1,339 @@
+// Package asmcheck holds the assembly of package rowvec to what its names and comments claim. It reads the sources, and
+// what GNU objdump makes of the linked program, since an assembler may turn a line into something else than it says.
+// It serves its own test, and package neonmca its parser.
+package asmcheck
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Instruction is one line of a disassembly.
+type Instruction struct {
+	Address  uint64
+	Bytes    string // as objdump prints them, in hexadecimal
+	Mnemonic string
+	Operands string
+}
+
+// Function is the disassembly of one function; Name is its name in Go.
+type Function struct {
+	Name string
+	Code []Instruction
+}
+
+var (
+	comment = regexp.MustCompile(`\s*(//|#\s).*`) // of objdump, behind an instruction
+	symbol  = regexp.MustCompile(`\s*<[^>]*>`)
+)
+
+// Parse returns the instructions in the output of objdump -d; what it prints in between is skipped.
+func Parse(listing string) []Instruction {
+	var code []Instruction
+	for line := range strings.Lines(listing) {
+		address, rest, found := strings.Cut(strings.TrimSpace(line), ":\t")
+		at, err := strconv.ParseUint(address, 16, 64)
+		if !found || err != nil {
+			continue
+		}
+		bytes, text, _ := strings.Cut(rest, "\t")
+		text = symbol.ReplaceAllString(comment.ReplaceAllString(text, ""), "")
+		fields := strings.Fields(text)
+		in := Instruction{Address: at, Bytes: strings.TrimSpace(bytes)}
+		if len(fields) > 0 {
+			in.Mnemonic, in.Operands = fields[0], strings.Join(fields[1:], " ")
+		}
+		code = append(code, in)
+	}
+	return code
+}
+
+var (
+	// wrong matches what objdump prints for bytes that are no instruction.
+	wrong = regexp.MustCompile(`^(\(bad\)|\.|udf$)`)
+
+	reservedAMD64 = regexp.MustCompile(`%(r1[45][dwb]?|[re]?bp|bpl)\b`)
+	fmaAMD64      = regexp.MustCompile(`^v4?fn?m(add|sub)`)
+	gatherAMD64   = regexp.MustCompile(`^vp?(gather|scatter)`)
+	wideAMD64     = regexp.MustCompile(`%[yz]mm`)
+	avx512        = regexp.MustCompile(`%zmm|%k[0-7]`)
+
+	reservedARM64 = regexp.MustCompile(`\b[xw](18|26|27|28)\b`)
+	fmaARM64      = regexp.MustCompile(`^(fn?m(add|sub)|fml[as]|fcmla|bfm|bfdot)`)
+)
+
+// Check returns what is wrong with a function of an architecture, amd64 or arm64.
+func Check(arch string, f Function) []string {
+	var problems []string
+	found := func(in Instruction, what string) {
+		problems = append(problems, fmt.Sprintf("%s: %x: %s %s: %s", f.Name, in.Address, in.Mnemonic, in.Operands, what))
+	}
+	reserved, fma := reservedAMD64, fmaAMD64
+	if arch == "arm64" {
+		reserved, fma = reservedARM64, fmaARM64
+		for n := len(f.Code); n > 0 && f.Code[n-1].Bytes == "00000000"; n-- {
+			f.Code = f.Code[:n-1] // zeros up to the next function
+		}
+	}
+	for _, in := range f.Code {
+		if wrong.MatchString(in.Mnemonic) {
+			found(in, "no instruction")
+		}
+		if reserved.MatchString(in.Operands) {
+			found(in, "a register that belongs to Go's runtime, the system or the assembler")
+		}
+		if fma.MatchString(in.Mnemonic) {
+			found(in, "a fused multiply-add")
+		}
+		if arch != "amd64" {
+			continue
+		}
+		if gatherAMD64.MatchString(in.Mnemonic) {
+			found(in, "a gather or scatter of elements")
+		}
+		// In 64-bit mode every instruction that starts with byte 62 is AVX-512 in the EVEX encoding.
+		if strings.HasSuffix(f.Name, "AVX2") && (strings.HasPrefix(in.Bytes, "62") || avx512.MatchString(in.Operands)) {
+			found(in, "AVX-512 in a function called AVX2")
+		}
+	}
+	if !slices.ContainsFunc(f.Code, func(in Instruction) bool { return strings.HasPrefix(in.Mnemonic, "ret") }) {
+		problems = append(problems, f.Name+": no return in the disassembly")
+	}
+	if arch == "amd64" {
+		problems = append(problems, dirtyReturns(f)...)
+	}
+	return problems
+}
+
+// dirtyReturns follows every path through an amd64 function and complains about a return that can be reached without a
+// VZEROUPPER behind the last use of a Y or Z register, and about a path that leaves the function otherwise.
+func dirtyReturns(f Function) []string {
+	type state struct {
+		address uint64
+		dirty   bool
+	}
+	if len(f.Code) == 0 {
+		return nil
+	}
+	index := make(map[uint64]int, len(f.Code))
+	for i, in := range f.Code {
+		index[in.Address] = i
+	}
+	var problems []string
+	seen := make(map[state]bool)
+	todo := []state{{f.Code[0].Address, false}}
+	for len(todo) > 0 {
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[s] {
+			continue
+		}
+		seen[s] = true
+		i, inside := index[s.address]
+		if !inside {
+			problems = append(problems, fmt.Sprintf("%s: a path leaves the function for %x", f.Name, s.address))
+			continue
+		}
+		in := f.Code[i]
+		switch {
+		case in.Mnemonic == "vzeroupper" || in.Mnemonic == "vzeroall":
+			s.dirty = false
+		case wideAMD64.MatchString(in.Operands):
+			s.dirty = true
+		}
+		if strings.HasPrefix(in.Mnemonic, "ret") {
+			if s.dirty {
+				problems = append(problems, fmt.Sprintf("%s: %x: a return without VZEROUPPER", f.Name, in.Address))
+			}
+			continue
+		}
+		if strings.HasPrefix(in.Mnemonic, "j") {
+			target, err := strconv.ParseUint(in.Operands, 16, 64)
+			if err != nil {
+				problems = append(problems, fmt.Sprintf("%s: %x: a jump to no fixed place", f.Name, in.Address))
+				continue
+			}
+			todo = append(todo, state{target, s.dirty})
+			if in.Mnemonic == "jmp" {
+				continue
+			}
+		}
+		if i+1 < len(f.Code) {
+			todo = append(todo, state{f.Code[i+1].Address, s.dirty})
+		} else {
+			problems = append(problems, f.Name+": a path runs off the end")
+		}
+	}
+	return problems
+}
+
+var text = regexp.MustCompile(`(?m)^TEXT\s+·(\w+)\(SB\)`)
+
+// suffixes are the endings of names that Check knows, by architecture.
+var suffixes = map[string][]string{"amd64": {"AVX2", "AVX512"}, "arm64": {"NEON"}}
+
+// Functions returns the names of the assembly functions of an architecture that the Go files in the root of dir declare,
+// and what is wrong with the declarations.
+func Functions(dir fs.FS, arch string) (names, problems []string, err error) {
+	files, err := fs.Glob(dir, "*_"+arch+".go")
+	if err != nil {
+		return nil, nil, err
+	}
+	used := make(map[string]bool)
+	for _, name := range files {
+		source, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, decl := range file.Decls {
+			f, isFunc := decl.(*ast.FuncDecl)
+			if !isFunc || f.Body != nil {
+				ast.Inspect(decl, func(n ast.Node) bool {
+					if id, isIdent := n.(*ast.Ident); isIdent {
+						used[id.Name] = true
+					}
+					return true
+				})
+				continue
+			}
+			names = append(names, f.Name.Name)
+			if f.Doc == nil || !slices.ContainsFunc(f.Doc.List, func(c *ast.Comment) bool { return c.Text == "//go:noescape" }) {
+				problems = append(problems, fmt.Sprintf("%s: %s has no //go:noescape", name, f.Name.Name))
+			}
+			if !slices.ContainsFunc(suffixes[arch], func(s string) bool { return strings.HasSuffix(f.Name.Name, s) }) {
+				problems = append(problems, fmt.Sprintf("%s: %s does not end in one of %v", name, f.Name.Name, suffixes[arch]))
+			}
+		}
+	}
+	if len(names) == 0 {
+		problems = append(problems, "no assembly function is declared for "+arch)
+	}
+
+	defined := make(map[string]bool)
+	sources, err := Sources(dir, arch)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, source := range sources {
+		for _, m := range text.FindAllStringSubmatch(source, -1) {
+			defined[m[1]] = true
+			if !slices.Contains(names, m[1]) {
+				problems = append(problems, fmt.Sprintf("%s: %s is not declared in Go", name, m[1]))
+			}
+		}
+	}
+	for _, name := range names {
+		if !defined[name] {
+			problems = append(problems, name+": declared in Go, and not defined in assembly")
+		}
+		if !used[name] {
+			problems = append(problems, name+": not called from Go")
+		}
+	}
+	slices.Sort(problems)
+	return names, problems, nil
+}
+
+// Sources returns the assembly files of an architecture in the root of dir, by name.
+func Sources(dir fs.FS, arch string) (map[string]string, error) {
+	files, err := fs.Glob(dir, "*_"+arch+".s")
+	if err != nil {
+		return nil, err
+	}
+	sources := make(map[string]string)
+	for _, name := range files {
+		source, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		sources[path.Base(name)] = string(source)
+	}
+	return sources, nil
+}
+
+// Word is an instruction that a source gives as a number, and the instruction that its comment says it is.
+type Word struct {
+	Where string
+	Value uint32
+	Want  string
+}
+
+var (
+	data      = regexp.MustCompile(`\b(BYTE|WORD|LONG|QUAD|DWORD)\b`)
+	wordMacro = regexp.MustCompile(`^#define (\w+)\((\w+(?:, \w+)*)\) WORD \$\((.+)\) // (.+)$`)
+	wordLine  = regexp.MustCompile(`^\s*WORD \$(0x[0-9a-fA-F]+) // (.+)$`)
+)
+
+// Words returns the instructions that an arm64 source gives as numbers: those of
+//
+//	WORD $0x6E23DC41 // fmul v1.4s, v2.4s, v3.4s
+//	#define VFMUL4S(m, n, d) WORD $(0x6E20DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.4s, v{n}.4s, v{m}.4s
+//
+// and of the second every register in every place. Whatever else makes instructions of numbers is a problem, and so is
+// all of it on another architecture, where nothing would check it.
+func Words(arch, name, source string) (words []Word, problems []string) {
+	number := 0
+	for line := range strings.Lines(source) {
+		number++
+		line = strings.TrimRight(line, "\n")
+		where := fmt.Sprintf("%s:%d", name, number)
+		instruction, _, _ := strings.Cut(line, "//")
+		if !data.MatchString(instruction) {
+			continue
+		}
+		if m := wordLine.FindStringSubmatch(line); m != nil && arch == "arm64" {
+			value, err := strconv.ParseUint(m[1], 0, 32)
+			if err != nil {
+				problems = append(problems, where+": "+err.Error())
+				continue
+			}
+			words = append(words, Word{where, uint32(value), m[2]})
+			continue
+		}
+		m := wordMacro.FindStringSubmatch(line)
+		if m == nil || arch != "arm64" {
+			problems = append(problems, where+": a number in place of an instruction, in no form that is checked")
+			continue
+		}
+		params := strings.Split(m[2], ", ")
+		for varied := range params {
+			for register := range 32 {
+				value, want := m[3], m[4]
+				for i, p := range params {
+					r := 7 + 9*i // different for each parameter
+					if i == varied {
+						r = register
+					}
+					value = regexp.MustCompile(`\b`+p+`\b`).ReplaceAllString(value, strconv.Itoa(r))
+					want = strings.ReplaceAll(want, "{"+p+"}", strconv.Itoa(r))
+				}
+				result, err := types.Eval(token.NewFileSet(), nil, token.NoPos, value)
+				if err != nil {
+					problems = append(problems, where+": "+err.Error())
+					break
+				}
+				n, exact := constant.Uint64Val(constant.ToInt(result.Value))
+				if !exact || n != uint64(uint32(n)) {
+					problems = append(problems, fmt.Sprintf("%s: %s is no number of 32 bits", where, value))
+					break
+				}
+				words = append(words, Word{where, uint32(n), want})
+			}
+		}
+	}
+	return words, problems
+}

@@ -1,0 +1,291 @@
+package asmcheck
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// root is the directory of package rowvec, prefix what its functions are called in a linked program.
+const (
+	root   = "../.."
+	prefix = "github.com/rowvec/rowvec."
+)
+
+// triples are what tools for an architecture are called after where they are not those of the host.
+var triples = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+
+// missing skips a test that has no tool, or fails it where ROWVEC_REQUIRE_OBJDUMP=1 promises one.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("ROWVEC_REQUIRE_OBJDUMP") == "1" {
+		t.Fatalf("ROWVEC_REQUIRE_OBJDUMP=1, but %s", what)
+	}
+	t.Skipf("THE ASSEMBLY IS NOT CHECKED: %s", what)
+}
+
+// objdump returns a GNU objdump that knows arch.
+func objdump(t *testing.T, arch string) string {
+	t.Helper()
+	names := []string{triples[arch] + "-objdump"}
+	if runtime.GOARCH == arch {
+		names = append(names, "objdump")
+	}
+	for _, name := range names {
+		if version, err := exec.Command(name, "--version").Output(); err == nil && strings.HasPrefix(string(version), "GNU") {
+			return name
+		}
+	}
+	missing(t, fmt.Sprintf("there is no GNU objdump for %s (looked for %v)", arch, names))
+	return ""
+}
+
+// output runs a command and returns what it prints.
+func output(t *testing.T, env []string, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C"), env...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", cmd, err, out, stderr.String())
+	}
+	return string(out)
+}
+
+// TestAssembly builds the tests of package rowvec for each architecture that has assembly, and checks what was linked.
+func TestAssembly(t *testing.T) {
+	for _, arch := range []string{"amd64", "arm64"} {
+		t.Run(arch, func(t *testing.T) {
+			dir := os.DirFS(root)
+			names, problems, err := Functions(dir, arch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range problems {
+				t.Error(p)
+			}
+			tool := objdump(t, arch)
+			if _, err := exec.LookPath("go"); err != nil {
+				missing(t, err.Error())
+			}
+			functions, problems := disassemble(t, tool, arch, build(t, arch), names)
+			for _, f := range functions {
+				problems = append(problems, Check(arch, f)...)
+			}
+			problems = append(problems, words(t, tool, arch, dir)...)
+			for _, p := range problems {
+				t.Error(p)
+			}
+			t.Logf("%d functions", len(functions))
+		})
+	}
+}
+
+// build links package rowvec, with its tests so that every kernel is reached, and with symbols.
+func build(t *testing.T, arch string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "rowvec.test")
+	env := []string{"GOOS=linux", "GOARCH=" + arch, "CGO_ENABLED=0"}
+	output(t, env, root, "go", "test", "-c", "-tags=", "-race=false", "-o", program, ".")
+	return program
+}
+
+// disassemble returns those of the named functions that the program holds, and a problem for each other.
+func disassemble(t *testing.T, tool, arch, program string, names []string) (functions []Function, problems []string) {
+	t.Helper()
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == prefix+name+".abi0" })
+		if i < 0 {
+			problems = append(problems, name+": not in the linked program")
+			continue
+		}
+		args := []string{"-d",
+			fmt.Sprintf("--start-address=%#x", symbols[i].Value),
+			fmt.Sprintf("--stop-address=%#x", symbols[i].Value+symbols[i].Size)}
+		if arch == "amd64" {
+			args = append(args, "--insn-width=15") // an instruction, however long, on one line
+		}
+		functions = append(functions, Function{name, Parse(output(t, nil, "", tool, append(args, program)...))})
+	}
+	return functions, problems
+}
+
+// words has every instruction that the sources give as a number decoded, and compares it with its comment.
+func words(t *testing.T, tool, arch string, dir fs.FS) (problems []string) {
+	t.Helper()
+	sources, err := Sources(dir, arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Word
+	for name, source := range sources {
+		words, wrong := Words(arch, name, source)
+		all, problems = append(all, words...), append(problems, wrong...)
+	}
+	if len(all) == 0 {
+		return problems
+	}
+	return append(problems, compare(t, tool, all)...)
+}
+
+func compare(t *testing.T, tool string, words []Word) (problems []string) {
+	t.Helper()
+	var raw []byte
+	for _, w := range words {
+		raw = binary.LittleEndian.AppendUint32(raw, w.Value)
+	}
+	name := filepath.Join(t.TempDir(), "words")
+	if err := os.WriteFile(name, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code := Parse(output(t, nil, "", tool, "-D", "-z", "-b", "binary", "-m", "aarch64", name))
+	if len(code) != len(words) {
+		t.Fatalf("objdump shows %d instructions for %d words", len(code), len(words))
+	}
+	for i, w := range words {
+		if got := strings.TrimSpace(code[i].Mnemonic + " " + code[i].Operands); got != w.Want {
+			problems = append(problems, fmt.Sprintf("%s: %#08x is %q, its comment says %q", w.Where, w.Value, got, w.Want))
+		}
+	}
+	return problems
+}
+
+// TestMistakesAreFound shows each check what it is there for.
+func TestMistakesAreFound(t *testing.T) {
+	for _, test := range []struct {
+		arch, function, listing, want string
+	}{
+		{"amd64", "fAVX2", "vmovups %ymm0,(%rdi)|vzeroupper|ret", ""},
+		{"amd64", "fAVX512", "vaddps (%rsi),%zmm1,%zmm0|vzeroupper|ret", ""},
+		{"amd64", "fAVX2", "vmovups %zmm0,(%rdi)|vzeroupper|ret", "AVX-512 in"},
+		{"amd64", "fAVX2", "kmovw %eax,%k1|ret", "AVX-512 in"},
+		{"amd64", "fAVX2", "EVEX vmovdqu32 (%rsi),%xmm1|ret", "AVX-512 in"},
+		{"amd64", "fAVX2", "vfmadd231ps %xmm0,%xmm1,%xmm2|ret", "fused"},
+		{"amd64", "fAVX512", "vfnmsub213ss %xmm0,%xmm1,%xmm2|ret", "fused"},
+		{"amd64", "fAVX2", "vgatherdps %xmm2,(%rsi,%xmm1,4),%xmm0|ret", "a gather"},
+		{"amd64", "fAVX512", "vpscatterdd %xmm0,(%rsi,%xmm1,4)|ret", "a gather"},
+		{"amd64", "fAVX2", "mov %rax,%r14|ret", "a register"},
+		{"amd64", "fAVX2", "xor %r15d,%r15d|ret", "a register"},
+		{"amd64", "fAVX2", "push %rbp|ret", "a register"},
+		{"amd64", "fAVX2", "mov (%rsi),%ebp|ret", "a register"},
+		{"amd64", "fAVX2", "(bad)|ret", "no instruction"},
+		{"amd64", "fAVX2", "vmovups %ymm0,(%rdi)|ret", "without VZEROUPPER"},
+		{"amd64", "fAVX512", "vzeroupper|vmovups %zmm0,(%rdi)|ret", "without VZEROUPPER"},
+		{"amd64", "fAVX2", "vmovups %ymm0,(%rdi)|je 1003 <f+0x3>|vzeroupper|ret", "without VZEROUPPER"},
+		{"amd64", "fAVX2", "je 1003 <f+0x3>|vmovups %ymm0,(%rdi)|vzeroupper|ret", ""},
+		{"amd64", "fAVX2", "jmp 2000 <g>|ret", "leaves the function"},
+		{"amd64", "fAVX2", "jmp *%rax|ret", "no fixed place"},
+		{"amd64", "fAVX2", "je 1002|ret|nop", "runs off the end"},
+		{"amd64", "fAVX2", "jmp 1000", "no return"},
+		{"arm64", "fNEON", "madd x5, x5, x9, x2|add x8, x8, #0x18|fmul v0.4s, v0.4s, v31.4s|ret", ""},
+		{"arm64", "fNEON", "fmla v0.4s, v1.4s, v2.4s|ret", "fused"},
+		{"arm64", "fNEON", "fmls v0.4s, v1.4s, v2.s[0]|ret", "fused"},
+		{"arm64", "fNEON", "fmadd s0, s1, s2, s3|ret", "fused"},
+		{"arm64", "fNEON", "fnmsub s0, s1, s2, s3|ret", "fused"},
+		{"arm64", "fNEON", "ldr x18, [x0]|ret", "a register"},
+		{"arm64", "fNEON", "mov w26, w0|ret", "a register"},
+		{"arm64", "fNEON", "add x27, x5, #0x400|ret", "a register"},
+		{"arm64", "fNEON", "mov x28, x0|ret", "a register"},
+		{"arm64", "fNEON", ".inst 0x00c0ffee // undefined|ret", "no instruction"},
+		{"arm64", "fNEON", "udf #1|ret", "no instruction"},
+		{"arm64", "fNEON", "nop", "no return"},
+	} {
+		var listing strings.Builder
+		for i, line := range strings.Split(test.listing, "|") {
+			line, evex := strings.CutPrefix(line, "EVEX ")
+			bytes := "c5 fc 10"
+			if evex {
+				bytes = "62 f1 7e"
+			}
+			mnemonic, operands, _ := strings.Cut(line, " ")
+			fmt.Fprintf(&listing, "    %x:\t%s \t%s\t%s\n", 0x1000+i, bytes, mnemonic, operands)
+		}
+		problems := Check(test.arch, Function{test.function, Parse("f:     file format elf64\n\n" + listing.String())})
+		expect(t, test.function+": "+test.listing, problems, test.want)
+	}
+}
+
+// expect wants a single problem that holds want, or none if want is empty.
+func expect(t *testing.T, what string, problems []string, want string) {
+	t.Helper()
+	if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.Contains(problems[0], want)) {
+		t.Errorf("%s\nproblems %q, want one with %q", what, problems, want)
+	}
+}
+
+func TestDeclarationsAreChecked(t *testing.T) {
+	const (
+		stub = "//go:noescape\nfunc fNEON(p *int)\n"
+		call = "func f(p *int) { fNEON(p) }\n"
+		text = "TEXT ·fNEON(SB), NOSPLIT, $0-8\n\tRET\n"
+	)
+	for _, test := range []struct{ goFile, asmFile, want string }{
+		{stub + call, text, ""},
+		{call, "", "no assembly function"},
+		{stub, text, "not called"},
+		{stub + call, "", "not defined"},
+		{stub + call, text + strings.ReplaceAll(text, "fNEON", "gNEON"), "gNEON is not declared"},
+		{"func fNEON(p *int)\n" + call, text, "no //go:noescape"},
+		{strings.ReplaceAll(stub+call, "NEON", "Fast"), strings.ReplaceAll(text, "NEON", "Fast"), "does not end in"},
+	} {
+		_, problems, err := Functions(fstest.MapFS{
+			"k_arm64.go": {Data: []byte("package k\n\n" + test.goFile)},
+			"k_arm64.s":  {Data: []byte(test.asmFile)},
+		}, "arm64")
+		if err != nil {
+			t.Error(err)
+		}
+		expect(t, test.goFile+test.asmFile, problems, test.want)
+	}
+}
+
+func TestWordsAreChecked(t *testing.T) {
+	tool := objdump(t, "arm64")
+	const fmul = "#define VFMUL4S(m, n, d) WORD $(0x6E20DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.4s, v{n}.4s, v{m}.4s\n"
+	for _, test := range []struct{ source, want string }{
+		{fmul, ""},
+		{"\tWORD $0x6E23DC41 // fmul v1.4s, v2.4s, v3.4s\n", ""},
+		{"\tWORD $0x4E23D441 // fmul v1.4s, v2.4s, v3.4s\n", `is "fadd v1.4s, v2.4s, v3.4s"`},
+		{strings.Replace(fmul, "0x6E20DC00", "0x4E20D400", 1), `is "fadd`},
+		{strings.Replace(fmul, "v{n}.4s, v{m}.4s", "v{m}.4s, v{n}.4s", 1), "its comment says"},
+		{strings.Replace(fmul, "<<5", "<<6", 1), "its comment says"},
+		{"\tWORD $0x6E23DC41\n", "no form that is checked"},
+		{"\tADD $1, R0; WORD $0x6E23DC41 // fmul v1.4s, v2.4s, v3.4s\n", "no form that is checked"},
+		{"#define ODD WORD $0x6E23DC41; \\\n", "no form that is checked"},
+		{strings.Replace(fmul, "(m)<<16", "(x)<<16", 1), "undefined"},
+		{"// WORD in a comment\n", ""},
+	} {
+		words, problems := Words("arm64", "k_arm64.s", test.source)
+		if len(words) > 0 {
+			problems = append(problems, compare(t, tool, words)...)
+		}
+		if test.want != "" && len(problems) > 1 { // one for many registers
+			problems = problems[:1]
+		}
+		expect(t, test.source, problems, test.want)
+	}
+	if _, problems := Words("amd64", "k_amd64.s", "\tBYTE $0x90\n"); len(problems) != 1 {
+		t.Errorf("BYTE on amd64: problems %q, want one", problems)
+	}
+}

@@ -1,0 +1,309 @@
+// Package reference holds results of NumPy and PyTorch for tests to compare with. The script reference.py made the
+// files; the tests need no Python.
+//
+// A result is to be met bit for bit, where a NaN equals every NaN, unless its field says otherwise.
+package reference
+
+import (
+	"bytes"
+	"embed"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/rowvec/rowvec/kernels"
+)
+
+//go:embed *.json
+var files embed.FS
+
+// Forward is a case of the forward kernels: Scale times row IDs[i] of Table, plus a row of Positions.
+type Forward struct {
+	Name       string `json:"name"`
+	Table      Matrix `json:"table"`
+	Positions  Matrix `json:"positions"`
+	IDs        []int  `json:"ids"`
+	At         []int  `json:"at"`
+	Scale      Float  `json:"scale"`
+	Start      int    `json:"start"`
+	Seq        int    `json:"seq"`
+	Gathered   Matrix `json:"gathered"`    // rows IDs[i] of Table, with the bits of their NaNs
+	Scaled     Matrix `json:"scaled"`      // the same times Scale
+	Embedded   Matrix `json:"embedded"`    // Scaled plus row Start + i mod Seq of Positions
+	EmbeddedAt Matrix `json:"embedded_at"` // Scaled plus row At[i] of Positions
+}
+
+// Scatter is a case of scatter-add with duplicates.
+type Scatter struct {
+	Name        string `json:"name"`
+	Dst         Matrix `json:"dst"`
+	IDs         []int  `json:"ids"`
+	Alpha       Float  `json:"alpha"`
+	Src         Matrix `json:"src"`
+	Added       Matrix `json:"added"`        // Dst with row i of Src added to row IDs[i]
+	AddedScaled Matrix `json:"added_scaled"` // Dst with Alpha times row i of Src added to row IDs[i]
+}
+
+// Embedding is a case of the gradient of PyTorch's nn.Embedding with Vocab rows.
+type Embedding struct {
+	Name       string `json:"name"`
+	Vocab      int    `json:"vocab"`
+	Padding    int    `json:"padding"` // the id without a gradient, or -1
+	IDs        []int  `json:"ids"`
+	Scale      Float  `json:"scale"`       // sqrt(dim)
+	DOut       Matrix `json:"dout"`        // the gradient of the result: one row for each id
+	Grad       Matrix `json:"grad"`        // the gradient of the weight
+	GradScaled Matrix `json:"grad_scaled"` // the same where the result was multiplied by Scale
+}
+
+// Positions is a case of the gradient of positions that every sequence of a batch has added.
+type Positions struct {
+	Name    string `json:"name"`
+	Batches int    `json:"batches"`
+	DOut    Matrix `json:"dout"`  // the rows of the sequences, one sequence behind the other
+	Grad    Matrix `json:"grad"`  // their sum over the batch, in ascending order from +0
+	Torch   Matrix `json:"torch"` // the same by PyTorch, which adds in another order: see SumError
+}
+
+// Layer is a case of the complete layer of a transformer, without dropout: Scale times row IDs[i] of Table plus row
+// i mod Seq of Positions, and back.
+type Layer struct {
+	Name              string `json:"name"`
+	Kind              string `json:"kind"`      // "learned", "sinusoidal" or "none"
+	Table             Matrix `json:"table"`     // row Padding is zero
+	Padding           int    `json:"padding"`   // the id without a gradient
+	Positions         Matrix `json:"positions"` // without rows if Kind is "none"
+	IDs               []int  `json:"ids"`
+	Seq               int    `json:"seq"`
+	Scale             Float  `json:"scale"` // sqrt(dim), or 1 if Kind is "none"
+	Out               Matrix `json:"out"`
+	DOut              Matrix `json:"dout"` // the gradient of Out
+	TokenGrad         Matrix `json:"token_grad"`
+	PositionGrad      Matrix `json:"position_grad"`       // without rows unless Kind is "learned"
+	PositionGradTorch Matrix `json:"position_grad_torch"` // the same by PyTorch, which adds in another order: see SumError
+}
+
+// Sinusoid is a case of the sinusoidal table with Length positions, of which it has the rows At[i].
+type Sinusoid struct {
+	Name    string `json:"name"`
+	Length  int    `json:"length"`
+	Dim     int    `json:"dim"`
+	At      []int  `json:"at"`
+	Rounded Matrix `json:"rounded"` // computed in float64 and rounded once
+	Torch   Matrix `json:"torch"`   // the usual code in float32: within 4e-5 below position 512
+}
+
+// Vector is a case of the vector kernels. Its matrices have one row.
+type Vector struct {
+	Name        string `json:"name"`
+	Dst         Matrix `json:"dst"`
+	Alpha       Float  `json:"alpha"`
+	Src         Matrix `json:"src"`
+	Added       Matrix `json:"added"`        // Dst + Src
+	AddedScaled Matrix `json:"added_scaled"` // Dst + Alpha*Src
+	Scaled      Matrix `json:"scaled"`       // Alpha*Dst
+}
+
+// ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
+// it gets; so do the functions below.
+func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }
+
+// ScatterCases returns the cases of scatter.json.
+func ScatterCases(tb testing.TB) []Scatter { tb.Helper(); return load[Scatter](tb, "scatter.json") }
+
+// EmbeddingCases returns the cases of embedding.json.
+func EmbeddingCases(tb testing.TB) []Embedding {
+	tb.Helper()
+	return load[Embedding](tb, "embedding.json")
+}
+
+// PositionsCases returns the cases of positions.json.
+func PositionsCases(tb testing.TB) []Positions {
+	tb.Helper()
+	return load[Positions](tb, "positions.json")
+}
+
+// LayerCases returns the cases of layer.json.
+func LayerCases(tb testing.TB) []Layer { tb.Helper(); return load[Layer](tb, "layer.json") }
+
+// SinusoidCases returns the cases of sinusoid.json.
+func SinusoidCases(tb testing.TB) []Sinusoid { tb.Helper(); return load[Sinusoid](tb, "sinusoid.json") }
+
+// VectorCases returns the cases of vector.json.
+func VectorCases(tb testing.TB) []Vector { tb.Helper(); return load[Vector](tb, "vector.json") }
+
+func load[T any](tb testing.TB, name string) []T {
+	tb.Helper()
+	text, err := files.ReadFile(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cases, err := decode[T](text)
+	if err != nil {
+		tb.Fatalf("%s: %v", name, err)
+	}
+	return cases
+}
+
+func decode[T any](text []byte) ([]T, error) {
+	var file struct {
+		About    string `json:"about"`
+		MadeWith string `json:"made_with"`
+		Cases    []T    `json:"cases"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return nil, err
+	}
+	if len(file.Cases) == 0 {
+		return nil, errors.New("no cases")
+	}
+	return file.Cases, nil
+}
+
+// Float is a float32 that a file holds as its bits in hexadecimal.
+type Float float32
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Float) UnmarshalText(text []byte) error {
+	bits, err := strconv.ParseUint(string(text), 16, 32)
+	if err != nil {
+		return err
+	}
+	*f = Float(math.Float32frombits(uint32(bits)))
+	return nil
+}
+
+// Matrix is a matrix that a file holds as its shape and its elements, little-endian in base64.
+type Matrix struct{ kernels.Matrix }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Matrix) UnmarshalJSON(text []byte) error {
+	var raw struct {
+		Rows *int    `json:"rows"`
+		Cols *int    `json:"cols"`
+		Data *string `json:"data"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return err
+	}
+	if raw.Rows == nil || raw.Cols == nil || raw.Data == nil {
+		return errors.New("a matrix needs rows, cols and data")
+	}
+	data, err := base64.StdEncoding.DecodeString(*raw.Data)
+	if err != nil {
+		return err
+	}
+	rows, cols := *raw.Rows, *raw.Cols
+	if rows < 0 || cols < 0 || len(data) != 4*rows*cols {
+		return fmt.Errorf("a matrix of %d x %d has %d bytes", rows, cols, len(data))
+	}
+	m.Matrix = kernels.Matrix{Rows: rows, Cols: cols, Data: make([]float32, rows*cols), Stride: cols}
+	for i := range m.Data {
+		m.Data[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return nil
+}
+
+// Zeros returns a matrix of zeros with the shape of m and gap NaNs behind each row but the last.
+func Zeros(m Matrix, gap int) kernels.Matrix {
+	z := kernels.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Cols + gap}
+	if m.Rows > 0 {
+		z.Data = make([]float32, (m.Rows-1)*z.Stride+z.Cols)
+	}
+	for i := range z.Data {
+		if i%z.Stride >= z.Cols {
+			z.Data[i] = untouched
+		}
+	}
+	return z
+}
+
+// Copy returns a copy of m with gap NaNs behind each row but the last.
+func Copy(m Matrix, gap int) kernels.Matrix {
+	c := Zeros(m, gap)
+	for i := range m.Rows {
+		copy(c.Row(i), m.Row(i))
+	}
+	return c
+}
+
+// untouched is the NaN between rows.
+var untouched = math.Float32frombits(0x7fedcba9)
+
+// Equal reports the first element of got that is not want's, where a NaN equals every NaN, and a gap made by Zeros or
+// Copy that was written to.
+func Equal(tb testing.TB, what string, got kernels.Matrix, want Matrix) {
+	tb.Helper()
+	equal(tb, what, got, want, func(a, b uint32) bool { return a == b || isNaN(a) && isNaN(b) })
+}
+
+// Identical is Equal with the bits of NaNs compared too.
+func Identical(tb testing.TB, what string, got kernels.Matrix, want Matrix) {
+	tb.Helper()
+	equal(tb, what, got, want, func(a, b uint32) bool { return a == b })
+}
+
+func isNaN(bits uint32) bool { return bits&0x7fffffff > 0x7f800000 }
+
+func equal(tb testing.TB, what string, got kernels.Matrix, want Matrix, same func(a, b uint32) bool) {
+	tb.Helper()
+	if got.Rows != want.Rows || got.Cols != want.Cols {
+		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
+		return
+	}
+	for i := range got.Rows {
+		for j, x := range got.Row(i) {
+			a, b := math.Float32bits(x), math.Float32bits(want.Row(i)[j])
+			if !same(a, b) {
+				tb.Errorf("%s: row %d, column %d: %v (%08x), want %v (%08x)", what, i, j, x, a, want.Row(i)[j], b)
+				return
+			}
+		}
+	}
+	for i, x := range got.Data {
+		if i%got.Stride >= got.Cols && math.Float32bits(x) != math.Float32bits(untouched) {
+			tb.Errorf("%s: element %d, between two rows, was written to", what, i)
+			return
+		}
+	}
+}
+
+// SumError bounds the difference of two sums over the batch of element j of position p, in float32 and in whatever
+// order: each of the two makes at most one rounding less than there are rows.
+func SumError(dOut Matrix, batches, p, j int) float64 {
+	sum, seq := 0.0, dOut.Rows/batches
+	for b := range batches {
+		sum += math.Abs(float64(dOut.Row(b*seq + p)[j]))
+	}
+	n := float64(batches-1) * 0x1p-24
+	return 2 * sum * n / (1 - n)
+}
+
+// CloseSums reports the first element of got, a sum over the batches of dOut, that is further from want than SumError
+// permits. Got may have more rows than there are positions in dOut; these must be zero in both.
+func CloseSums(tb testing.TB, what string, got kernels.Matrix, want, dOut Matrix, batches int) {
+	tb.Helper()
+	if got.Rows != want.Rows || got.Cols != want.Cols {
+		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
+		return
+	}
+	for p := range got.Rows {
+		for j, x := range got.Row(p) {
+			bound := 0.0
+			if p < dOut.Rows/batches {
+				bound = SumError(dOut, batches, p, j)
+			}
+			if y := want.Row(p)[j]; !(math.Abs(float64(x)-float64(y)) <= bound) {
+				tb.Errorf("%s: row %d, column %d: %v, want %v within %g", what, p, j, x, y, bound)
+				return
+			}
+		}
+	}
+}

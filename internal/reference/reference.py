@@ -1,0 +1,347 @@
+"""Writes the reference results that the tests of rowvec read: the JSON files beside this script.
+
+Run, from the root of the repository (Debian 12: python3-numpy, python3-torch):
+
+    /usr/bin/python3 internal/reference/reference.py [directory]
+
+The committed files were made with NumPy 1.24.2 and PyTorch 1.13.0a0 (Debian's 1.13.1+dfsg) on amd64; two runs write
+identical files. The input comes from numpy.random.RandomState, whose stream is frozen, with fixed seeds. Elsewhere
+"torch" in sinusoid.json may differ in its last bits, for sin, cos and exp in float32 depend on the vector library.
+
+A file is {"about", "made_with", "cases": [..]}. A matrix is {"rows", "cols", "data"}, the data row-major float32,
+little-endian, in base64; a vector is a matrix of one row. A scalar float32 is its bits in hexadecimal. A NaN that
+was computed is written as 7fc00000, since its payload depends on the processor; one that was copied keeps its bits.
+
+What the two systems agree on bit for bit is asserted here, so that a file holds one result. It is always the eager one,
+product and sum apart: torch.add(y, x, alpha=a) and index_add_(.., alpha=a) use fused multiply-add where the
+processor has it, and so are not references; torch.sum adds in an order of its own, and its results have a field of
+their own.
+"""
+
+import base64
+import json
+import math
+import os
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+
+f32 = np.float32
+DIMS = [1, 3, 8, 17, 64, 100, 257]
+HERE = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+
+torch.set_num_threads(1)
+np.seterr(all="ignore")
+
+
+def from_bits(bits):
+    return np.array(bits, dtype=np.uint32).view(f32)
+
+
+# Zeros, ones, infinities, a quiet and a signalling NaN, the bounds of subnormals and normals, one ulp above 1, 2^-12
+# above 1 (its square is a tie), and 1e-30.
+SPECIAL = from_bits([
+    0x00000000, 0x80000000, 0x3F800000, 0xBF800000, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFF812345,
+    0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800001, 0x3F800800, 0x0DA24260,
+])
+
+
+def same(a, b):
+    """Asserts equal bits, where a NaN equals a NaN, and returns the first argument with its NaNs made uniform."""
+    a, b = (np.array(x.detach().numpy() if isinstance(x, torch.Tensor) else x) for x in (a, b))
+    assert a.dtype == b.dtype == f32 and a.shape == b.shape, (a.dtype, b.dtype, a.shape, b.shape)
+    nan = np.isnan(a)
+    assert (nan == np.isnan(b)).all() and (a.view(np.uint32) == b.view(np.uint32))[~nan].all()
+    a[nan] = from_bits(0x7FC00000)
+    return a
+
+
+def same_bits(a, b):
+    assert (a.view(np.uint32) == b.numpy().view(np.uint32)).all()
+    return a
+
+
+def tensor(a):
+    return torch.from_numpy(np.array(a))
+
+
+def matrix(a):
+    a = np.ascontiguousarray(np.atleast_2d(a))
+    assert a.dtype == f32 and a.ndim == 2
+    return {"rows": a.shape[0], "cols": a.shape[1], "data": base64.b64encode(a.astype("<f4").tobytes()).decode()}
+
+
+def scalar(x):
+    return "%08x" % f32(x).view(np.uint32)
+
+
+def ints(a):
+    return [int(x) for x in np.ravel(a)]
+
+
+def write(family, about, cases):
+    lines = ['{\n"about": %s,\n"made_with": %s,\n"cases": [' % (
+        json.dumps(about), json.dumps("NumPy %s, PyTorch %s" % (np.__version__, torch.__version__)))]
+    body = []
+    for case in cases:
+        body.append("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in case.items()) + "\n}")
+    lines.append(",\n".join(body) + "\n]\n}\n")
+    path = os.path.join(HERE, family + ".json")
+    with open(path, "w", newline="\n") as f:
+        f.write("".join(lines))
+    print("%-16s %3d cases %7d bytes" % (family, len(cases), os.path.getsize(path)))
+
+
+def random(seed):
+    """A function of shapes: normal deviates times powers of two between 2^-8 and 2^8, so that sums round."""
+    r = np.random.RandomState(seed)
+
+    def draw(*shape):
+        return (r.standard_normal(shape) * 2.0 ** r.randint(-8, 9, shape)).astype(f32)
+
+    draw.ids = lambda rows, n: r.randint(0, rows, n)
+    return draw
+
+
+def pairs():
+    """Two vectors that bring every special value together with every other."""
+    n = len(SPECIAL)
+    return np.repeat(SPECIAL, n), np.tile(SPECIAL, n)
+
+
+# Forward: gather, scaled gather, the fused forward with a start and with explicit positions.
+
+def forward_case(name, table, positions, ids, at, scale, start, seq):
+    scale = f32(scale)
+    rows = start + np.arange(len(ids)) % seq
+    t, p, i, s = tensor(table), tensor(positions), torch.from_numpy(ids), float(scale)
+
+    gathered = same_bits(np.take(table, ids, axis=0), torch.index_select(t, 0, i))
+    scaled = same(table[ids] * scale, torch.index_select(t, 0, i) * s)
+    embedded = same(table[ids] * scale + positions[rows], nn.functional.embedding(i, t) * s + p[torch.from_numpy(rows)])
+    embedded_at = same(table[ids] * scale + positions[at],
+                       nn.functional.embedding(i, t) * s + nn.functional.embedding(torch.from_numpy(at), p))
+    return {"name": name, "table": matrix(table), "positions": matrix(positions), "ids": ints(ids), "at": ints(at),
+            "scale": scalar(scale), "start": start, "seq": seq, "gathered": matrix(gathered), "scaled": matrix(scaled),
+            "embedded": matrix(embedded), "embedded_at": matrix(embedded_at)}
+
+
+def forward():
+    cases = []
+    for k, dim in enumerate(DIMS):
+        draw = random(100 + k)
+        table, positions = draw(4, dim), draw(4, dim)
+        ids = np.array([3, 0, 3, 1, 2, 0])
+        at = draw.ids(4, 6)
+        cases.append(forward_case("dim=%d" % dim, table, positions, ids, at, math.sqrt(dim) if dim > 1 else 0.3,
+                                  start=k % 3, seq=[2, 1, 2, 3, 2, 1, 2][k]))
+    n = len(SPECIAL)
+    positions = np.stack([np.roll(SPECIAL, p) for p in range(n)])
+    for name, scale in ("-0.5", -0.5), ("inf", np.inf):
+        at = np.arange(n)[::-1].copy()
+        cases.append(forward_case("special/scale=" + name, SPECIAL[None], positions, np.zeros(n, np.int64), at, scale,
+                                  start=0, seq=n))
+    write("forward", "gathered[i] = table[ids[i]]; scaled[i] = scale*table[ids[i]]; embedded[i] = scale*table[ids[i]] + "
+          "positions[start + i mod seq]; embedded_at[i] = scale*table[ids[i]] + positions[at[i]]. NumPy take, * and + "
+          "in float32; the same bits from PyTorch index_select, embedding, * and +.", cases)
+
+
+# Scatter-add with duplicates.
+
+def scatter_case(name, dst, ids, alpha, src):
+    alpha = f32(alpha)
+    i = torch.from_numpy(ids)
+
+    def added(product, product_torch):
+        want = dst.copy()
+        np.add.at(want, ids, product)
+        loop = dst.copy()
+        for k, row in enumerate(ids):
+            loop[row] += product[k]
+        same(want, loop)
+        return same(want, tensor(dst).index_add_(0, i, product_torch))
+
+    return {"name": name, "dst": matrix(dst), "ids": ints(ids), "alpha": scalar(alpha), "src": matrix(src),
+            "added": matrix(added(src, tensor(src))),
+            "added_scaled": matrix(added(alpha * src, tensor(src) * float(alpha)))}
+
+
+def scatter():
+    cases = []
+    for k, dim in enumerate(DIMS):
+        draw = random(200 + k)
+        cases.append(scatter_case("dim=%d" % dim, draw(3, dim), np.array([2, 0, 2, 2, 0, 2]),
+                                  math.sqrt(dim) if dim > 1 else -0.7, draw(6, dim)))
+    n = len(SPECIAL)
+    src = np.stack([np.roll(SPECIAL, p) for p in range(n)])
+    cases.append(scatter_case("special/alpha=0.5", np.tile(SPECIAL, (n, 1)), np.arange(n), 0.5, src))
+    cases.append(scatter_case("special/from zero", np.zeros((2, n), f32), np.array([1, 0, 1]), -1, src[:3]))
+    write("scatter", "added = dst with src[i] added to row ids[i], added_scaled = dst with alpha*src[i] added, for i "
+          "ascending. NumPy add.at in float32; the same bits from a loop and from PyTorch index_add_.", cases)
+
+
+# The gradient of nn.Embedding.
+
+def embedding():
+    cases = []
+    for k, dim in enumerate([1, 3, 8, 17, 64]):
+        for padding in -1, 0, 3:
+            draw = random(300 + 10 * k + padding)
+            vocab, n, scale = 5, 8, f32(math.sqrt(dim))
+            ids = draw.ids(vocab, n)
+            ids[0], ids[-1] = 0, 3
+            dout = draw(n, dim)
+
+            def grad(factor):
+                module = nn.Embedding(vocab, dim, padding_idx=None if padding < 0 else padding)
+                out = module(torch.from_numpy(ids))
+                (out if factor is None else out * math.sqrt(dim)).backward(tensor(dout))
+                want = np.zeros((vocab, dim), f32)
+                keep = ids != padding
+                np.add.at(want, ids[keep], dout[keep] if factor is None else factor * dout[keep])
+                return same(want, module.weight.grad)
+
+            cases.append({"name": "dim=%d/padding=%d" % (dim, padding), "vocab": vocab, "padding": padding,
+                          "ids": ints(ids), "scale": scalar(scale), "dout": matrix(dout), "grad": matrix(grad(None)),
+                          "grad_scaled": matrix(grad(scale))})
+    write("embedding", "The weight's gradient of PyTorch nn.Embedding(vocab, dim, padding_idx) for the gradient dout of "
+          "its result, and of its result times sqrt(dim), rounded to float32 as scale; padding -1 is none. The same bits "
+          "from NumPy add.at over the rows whose id is not padding.", cases)
+
+
+# The gradient of positions that every sequence of a batch has added.
+
+def positions():
+    cases = []
+    for k, dim in enumerate([1, 3, 8, 17, 64, 100]):
+        draw = random(400 + k)
+        batches, seq = 9, 2
+        dout = draw(batches, seq, dim)
+        want = np.zeros((seq, dim), f32)
+        for b in range(batches):
+            want += dout[b]
+        summed = tensor(dout).sum(0).numpy()
+        bound = 2.0 ** -24 * 2 * (batches - 1) * np.abs(dout.astype(np.float64)).sum(0)
+        assert (np.abs(want.astype(np.float64) - summed) <= bound).all()
+        cases.append({"name": "dim=%d" % dim, "batches": batches, "dout": matrix(dout.reshape(-1, dim)),
+                      "grad": matrix(want), "torch": matrix(summed)})
+    write("positions", "dout is (batches, seq, dim). grad is the sum over the batches in ascending order from +0, by a "
+          "NumPy loop in float32; torch is PyTorch's sum(0), in an order of its own.", cases)
+
+
+# The complete layer.
+
+def sinusoid_torch(length, dim):
+    """The usual code, in float32 throughout."""
+    position = torch.arange(length, dtype=torch.float).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, dim, 2).float() * (-math.log(10000.0) / dim))
+    pe = torch.zeros(length, dim)
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term[:dim // 2])
+    return pe
+
+
+def layer_case(kind, dim, seed):
+    draw = random(seed)
+    vocab, batch, seq, length, padding = 6, 3, 3, 4, 0
+    ids = np.array([[1, 5, 0], [5, 5, 2], [4, 0, 0]])
+    scaled = kind != "none"
+    tokens = nn.Embedding(vocab, dim, padding_idx=padding)
+    weight = draw(vocab, dim)
+    weight[padding] = 0
+    tokens.weight.data = tensor(weight)
+    if kind == "learned":
+        table = nn.Parameter(tensor(draw(length, dim)))
+    else:
+        table = sinusoid_torch(length, dim) if kind == "sinusoidal" else torch.zeros(0, dim)
+
+    out = tokens(torch.from_numpy(ids))
+    if scaled:
+        out = out * math.sqrt(dim)
+    if kind != "none":
+        out = out + table[:seq]
+    dout = draw(batch, seq, dim)
+    out.backward(tensor(dout))
+
+    scale = f32(math.sqrt(dim)) if scaled else f32(1)
+    plain = weight[ids] * scale
+    if kind != "none":
+        plain = plain + table.detach().numpy()[:seq]
+    keep = ids != padding
+    token_grad = np.zeros((vocab, dim), f32)
+    np.add.at(token_grad, ids[keep], scale * dout[keep])
+    position_grad = np.zeros((length, dim), f32)
+    if kind == "learned":
+        for b in range(batch):
+            position_grad[:seq] += dout[b]
+        assert np.allclose(position_grad, table.grad.numpy(), rtol=1e-4, atol=1e-4)
+    return {"name": "%s/dim=%d" % (kind, dim), "kind": kind, "table": matrix(weight), "padding": padding,
+            "positions": matrix(table.detach().numpy()), "ids": ints(ids), "seq": seq, "scale": scalar(scale),
+            "out": matrix(same(out, plain).reshape(-1, dim)), "dout": matrix(dout.reshape(-1, dim)),
+            "token_grad": matrix(same(tokens.weight.grad, token_grad)),
+            "position_grad": matrix(position_grad if kind == "learned" else np.zeros((0, dim), f32)),
+            "position_grad_torch": matrix(table.grad.numpy() if kind == "learned" else np.zeros((0, dim), f32))}
+
+
+def layer():
+    kinds = [("learned", d) for d in (1, 3, 8, 17, 64)] + [("sinusoidal", d) for d in (2, 8, 17)] + [("none", 5)]
+    write("layer", "A complete embedding layer in PyTorch, in eval mode: nn.Embedding with padding_idx, times scale "
+          "(sqrt(dim) in float32; 1 for kind none), plus the first seq rows of positions; then backward from dout. ids "
+          "are sequences of seq tokens, one behind the other. position_grad, for kind learned, is the sum over the "
+          "batch in ascending order by NumPy; position_grad_torch is autograd's, in an order of its own. All else has the "
+          "same bits in NumPy.", [layer_case(kind, dim, 500 + i) for i, (kind, dim) in enumerate(kinds)])
+
+
+# Sinusoidal tables.
+
+def sinusoid():
+    cases = []
+    length = 5000
+    at = [0, 1, 2, 3, 10, 63, 100, 255, 511, 512, 1000, 4999]
+    for dim in 1, 2, 3, 8, 17, 64, 101:
+        column = np.arange(dim)
+        angle = np.arange(length)[:, None] / 10000.0 ** (column // 2 * 2 / dim)
+        table = np.where(column % 2 == 0, np.sin(angle), np.cos(angle))
+        assert table.dtype == np.float64
+        usual = sinusoid_torch(length, dim).numpy()
+        # Angles in float32 lose this much at these dims; of all dims up to 1,024, 801 loses most, 4.5e-5.
+        assert np.abs(table - usual)[:512].max() < 4e-5
+        cases.append({"name": "dim=%d" % dim, "length": length, "dim": dim, "at": at,
+                      "rounded": matrix(table[at].astype(f32)), "torch": matrix(usual[at])})
+    write("sinusoid", "Rows at[i] of the sinusoidal table of length rows: PE(pos,2i) = sin(pos/10000^(2i/dim)), "
+          "PE(pos,2i+1) = cos of the same. rounded is computed by NumPy in float64 and rounded once; torch is the usual "
+          "PyTorch code in float32, within 4e-5 of it below position 512.", cases)
+
+
+# Vectors.
+
+def vector_case(name, dst, alpha, src):
+    alpha = f32(alpha)
+    y, x, a = tensor(dst), tensor(src), float(alpha)
+    return {"name": name, "dst": matrix(dst), "alpha": scalar(alpha), "src": matrix(src),
+            "added": matrix(same(dst + src, y + x)), "added_scaled": matrix(same(dst + alpha * src, y + x * a)),
+            "scaled": matrix(same(alpha * dst, y * a))}
+
+
+def vector():
+    cases = []
+    for k, n in enumerate(DIMS):
+        draw = random(600 + k)
+        cases.append(vector_case("len=%d" % n, draw(n), draw(1)[0], draw(n)))
+    dst, src = pairs()
+    for name, alpha in ("-0", -0.0), ("0.3", 0.3), ("-inf", -np.inf), ("nan", np.nan):
+        cases.append(vector_case("special/alpha=" + name, dst, alpha, src))
+    write("vector", "added = dst + src, added_scaled = dst + alpha*src, scaled = alpha*dst, in float32 by NumPy, the same "
+          "bits from PyTorch.", cases)
+
+
+assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
+forward()
+scatter()
+embedding()
+positions()
+layer()
+sinusoid()
+vector()

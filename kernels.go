@@ -1,0 +1,295 @@
+package rowvec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// ID is the constraint of row ids: every integer type that tokenizers and frameworks hand out, taken without a copy.
+// A valid id is at least 0 and below the number of rows it chooses from.
+type ID = kernels.ID
+
+// Matrix is a row-major matrix of float32: row i is Data[i*Stride : i*Stride+Cols]. Rows and Cols may be 0, and then
+// Data may be nil; otherwise Stride >= Cols and len(Data) >= (Rows-1)*Stride + Cols. Elements between Cols and Stride
+// are neither read nor written. The fields are those of gonum's blas32.General, in the same order, so that one converts
+// to the other without a copy. NewMatrix makes one.
+type Matrix = kernels.Matrix
+
+// ErrChanged is what the error of a kernel wraps when an id that was in range when the call checked it was out of range
+// when its row was due: another goroutine wrote to the ids meanwhile. Part of the destination has been written.
+var ErrChanged = errors.New("rowvec: ids changed during the call")
+
+// ISA returns the name of the instruction set that the kernels run on: "avx512", "avx2", "neon" or "portable".
+// It is the best that the processor and the operating system support, unless the environment variable ROWVEC_ISA
+// names a lower one.
+func ISA() string { return isa.Active().String() }
+
+// NewMatrix returns a rows x cols matrix of zeros without gaps between its rows. It is an error if rows or cols is
+// negative or if rows*cols elements are more than a program can address.
+func NewMatrix(rows, cols int) (Matrix, error) {
+	const op = "NewMatrix"
+	if rows < 0 {
+		return Matrix{}, &ShapeError{op, "rows", rows, "at least ", 0}
+	}
+	if cols < 0 {
+		return Matrix{}, &ShapeError{op, "cols", cols, "at least ", 0}
+	}
+	if cols > 0 && rows > maxElements/cols {
+		return Matrix{}, &ShapeError{op, "rows", rows, "at most ", maxElements / cols}
+	}
+	return Matrix{Rows: rows, Cols: cols, Data: make([]float32, rows*cols), Stride: cols}, nil
+}
+
+// maxElements is the largest number of float32 that a slice is let have: 128 TiB of them where addresses have 64 bits.
+const maxElements = min(math.MaxInt, 1<<47) / 4
+
+// CheckMatrix returns a ShapeError, with op and with name as the name of m, if the fields of m contradict each other:
+// if Rows or Cols is negative, or Stride or Data too small for them. Every kernel does so before it writes.
+func CheckMatrix(op, name string, m Matrix) error {
+	switch {
+	case m.Rows < 0:
+		return &ShapeError{op, name + ".Rows", m.Rows, "at least ", 0}
+	case m.Cols < 0:
+		return &ShapeError{op, name + ".Cols", m.Cols, "at least ", 0}
+	case m.Rows == 0 || m.Cols == 0:
+		return nil
+	case m.Stride < m.Cols:
+		return &ShapeError{op, name + ".Stride", m.Stride, "at least ", m.Cols}
+	case m.Rows-1 > (math.MaxInt-m.Cols)/m.Stride: // so that extent cannot overflow
+		return &ShapeError{op, name + ".Rows", m.Rows, "at most ", (math.MaxInt-m.Cols)/m.Stride + 1}
+	}
+	if want := extent(&m); len(m.Data) < want {
+		return &ShapeError{op, "len(" + name + ".Data)", len(m.Data), "at least ", want}
+	}
+	return nil
+}
+
+// CheckIDs returns an IndexError for the first id outside [0, rows), or nil if there is none. Every kernel does so before
+// it writes; a caller that splits work into several calls can check all ids first.
+func CheckIDs[I ID](ids []I, rows int) error {
+	if rows < 0 {
+		return &ShapeError{"CheckIDs", "rows", rows, "at least ", 0}
+	}
+	return checkIDs("id", ids, rows)
+}
+
+// Overlap reports whether a and b, which must be valid matrices, share an element. Matrices of one stride that lie side
+// by side in one buffer do not; of others, and of different strides, any contact of their ranges of memory counts.
+func Overlap(a, b Matrix) bool { return checkApart("", "", &a, "", &b) != nil }
+
+// Gather sets row i of dst to row ids[i] of table, for each i. All bits are kept, those of a NaN too.
+//
+// dst has len(ids) rows and as many columns as table; strides are free. Errors: ShapeError, IndexError for an id
+// outside [0, table.Rows), OverlapError if dst shares memory with table or ids; then dst is as it was.
+func Gather[I ID](dst, table Matrix, ids []I) error {
+	const op = "Gather"
+	if len(ids) == 1 && gatherOne(&dst, &table, ids) {
+		return nil
+	}
+	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
+		return err
+	}
+	return checkDone(op, gather(&dst, &table, ids), len(ids))
+}
+
+// gatherOne is Gather for one id, without what a kernel costs to set up: some 20 ns of 30, with a row of 64 floats in
+// cache. It declines whatever is not plainly in order, and rows so long that the call would have to be preempted.
+func gatherOne[I ID](dst, table *Matrix, ids []I) bool {
+	id, cols := ids[0], table.Cols
+	if dst.Rows != 1 || dst.Cols != cols || cols <= 0 || cols > 16<<10 || dst.Stride < cols || len(dst.Data) < cols ||
+		!fits(table) || uint64(id) >= uint64(table.Rows) {
+		return false
+	}
+	out, from := dst.Data[:cols], int(id)*table.Stride
+	bytes, start := uintptr(cols)*4, uintptr(unsafe.Pointer(&out[0]))
+	if rangesMeet(start, bytes, uintptr(unsafe.Pointer(&table.Data[0])), uintptr(len(table.Data))*4) ||
+		rangesMeet(start, bytes, uintptr(unsafe.Pointer(&ids[0])), unsafe.Sizeof(id)) {
+		return false
+	}
+	copyRow(out, table.Data[from:from+cols])
+	return true
+}
+
+// GatherScaled sets row i of dst to scale times row ids[i] of table, rounded to float32, for each i.
+// Shapes and errors are those of Gather.
+func GatherScaled[I ID](dst, table Matrix, ids []I, scale float32) error {
+	const op = "GatherScaled"
+	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
+		return err
+	}
+	return checkDone(op, gatherScaled(&dst, &table, ids, scale), len(ids))
+}
+
+// AddScaled adds alpha times src to dst, element by element (the axpy of BLAS). The product is rounded to float32
+// before the sum is: there is no fused multiply-add.
+//
+// It is a ShapeError if the lengths differ, and an OverlapError if the slices share memory without starting at the same
+// element; dst and src may be the same slice.
+func AddScaled(dst []float32, alpha float32, src []float32) error {
+	if err := checkVectors("AddScaled", dst, src); err != nil || len(dst) == 0 {
+		return err
+	}
+	addScaled(dst, alpha, src)
+	return nil
+}
+
+// Add adds src to dst, element by element. Lengths, overlap and errors are those of AddScaled.
+func Add(dst, src []float32) error {
+	if err := checkVectors("Add", dst, src); err != nil || len(dst) == 0 {
+		return err
+	}
+	add(dst, src)
+	return nil
+}
+
+// Scale multiplies each element of dst by alpha.
+func Scale(dst []float32, alpha float32) {
+	if len(dst) > 0 {
+		scale(dst, alpha)
+	}
+}
+
+// ScatterAdd adds alpha times row i of src to row ids[i] of dst, for each i in ascending order: where an id occurs
+// several times, its rows are added in the order of the ids. The product is rounded before the sum. This is the
+// gradient of Gather, with alpha = 1, and of GatherScaled, with alpha = scale.
+//
+// src has len(ids) rows and as many columns as dst; strides are free. Errors: ShapeError, IndexError for an id outside
+// [0, dst.Rows), OverlapError if dst shares memory with src or ids; then dst is as it was.
+func ScatterAdd[I ID](dst Matrix, ids []I, alpha float32, src Matrix) error {
+	const op = "ScatterAdd"
+	if err := checkScatter(op, "dst", &dst, "id", ids, "src", &src); err != nil || dst.Cols == 0 {
+		return err
+	}
+	return checkDone(op, scatterAdd(&dst, ids, alpha, &src), len(ids))
+}
+
+// Embed is the forward pass of an embedding layer in one pass over memory: row i of dst becomes scale times row ids[i]
+// of table plus row start + i mod seq of positions. The product is rounded before the sum, so that the bits are those
+// of a separate gather, multiplication and addition.
+//
+// ids are len(ids)/seq sequences of seq tokens, one behind the other; start is the position of the first token of each,
+// which is not 0 where a decoder continues from a cache. dst has len(ids) rows; dst, table and positions have the same
+// number of columns; strides are free. Errors: ShapeError, also if len(ids) is no multiple of seq or if start+seq
+// exceeds positions.Rows; IndexError for an id outside [0, table.Rows); OverlapError if dst shares memory with an
+// input; then dst is as it was. Without ids, seq and start do not matter.
+func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, start, seq int) error {
+	const op = "Embed"
+	if err := checkGather(op, &dst, &table, ids); err != nil {
+		return err
+	}
+	if err := checkPositions(op, &dst, &positions); err != nil || len(ids) == 0 {
+		return err
+	}
+	if err := checkSequences(op, len(ids), positions.Rows, start, seq); err != nil || dst.Cols == 0 {
+		return err
+	}
+	return checkDone(op, embed(&dst, &table, ids, scale, &positions, start, seq), len(ids))
+}
+
+// EmbedAt is Embed with a position id for each token: row i of dst becomes scale times row ids[i] of table plus row
+// at[i] of positions. It serves ragged batches, padded ones, and decoders whose sequences have come to different
+// positions. The two kinds of ids may differ in type.
+//
+// at has one position id in [0, positions.Rows) for each id. Errors are those of Embed; an IndexError says which kind
+// of id it is about.
+func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matrix, at []P) error {
+	const op = "EmbedAt"
+	if err := checkGather(op, &dst, &table, ids); err != nil {
+		return err
+	}
+	if err := checkPositions(op, &dst, &positions); err != nil {
+		return err
+	}
+	if err := checkEqual(op, "len(at)", "", len(at), len(ids)); err != nil {
+		return err
+	}
+	if err := checkIDs("position id", at, positions.Rows); err != nil {
+		return err
+	}
+	if err := checkIDsApart(op, "dst", &dst, "position id", at); err != nil || dst.Cols == 0 {
+		return err
+	}
+	return checkDone(op, embedAt(&dst, &table, ids, scale, &positions, at), len(ids))
+}
+
+// EmbedBackward adds the gradients of Embed, given the gradient dOut of its result: row ids[i] of tokens grows by scale
+// times row i of dOut, and row start + i mod seq of positions by row i of dOut, both for i ascending. The bits of
+// positions are those of a ScatterAdd with the position of each row as its id.
+//
+// tokens and positions have the shapes of table and positions in Embed, dOut has that of dst. Errors are those of
+// Embed, also OverlapError if tokens or positions share memory with dOut, ids or each other; then both are as they were.
+func EmbedBackward[I ID](tokens, positions Matrix, ids []I, scale float32, dOut Matrix, start, seq int) error {
+	const op = "EmbedBackward"
+	if err := checkBackward(op, &tokens, &positions, ids, &dOut); err != nil || len(ids) == 0 {
+		return err
+	}
+	if err := checkSequences(op, len(ids), positions.Rows, start, seq); err != nil || dOut.Cols == 0 {
+		return err
+	}
+	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut), len(ids)); err != nil {
+		return err
+	}
+	addBatches(rowsOf(positions, start, seq), dOut, len(ids)/seq)
+	return nil
+}
+
+// EmbedAtBackward adds the gradients of EmbedAt: row ids[i] of tokens grows by scale times row i of dOut, and row at[i]
+// of positions by row i of dOut, both for i ascending. Shapes and errors are those of EmbedBackward.
+func EmbedAtBackward[I, P ID](tokens, positions Matrix, ids []I, scale float32, dOut Matrix, at []P) error {
+	const op = "EmbedAtBackward"
+	if err := checkBackward(op, &tokens, &positions, ids, &dOut); err != nil {
+		return err
+	}
+	if err := checkScatter(op, "positions", &positions, "position id", at, "dOut", &dOut); err != nil {
+		return err
+	}
+	if err := checkIDsApart(op, "tokens", &tokens, "position id", at); err != nil || dOut.Cols == 0 {
+		return err
+	}
+	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut), len(ids)); err != nil {
+		return err
+	}
+	return checkDone(op, scatterAdd(&positions, at, 1, &dOut), len(ids))
+}
+
+// AddBatches adds row b*dst.Rows + p of src to row p of dst, for each p and for b ascending: the gradient of rows, such
+// as positions, that every sequence of a batch has added.
+//
+// src has a multiple of dst.Rows rows and as many columns as dst; strides are free. Errors: ShapeError, OverlapError if
+// dst shares memory with src; then dst is as it was.
+func AddBatches(dst, src Matrix) error {
+	const op = "AddBatches"
+	if err := CheckMatrix(op, "dst", dst); err != nil {
+		return err
+	}
+	if err := CheckMatrix(op, "src", src); err != nil {
+		return err
+	}
+	if err := checkEqual(op, "src", ".Cols", src.Cols, dst.Cols); err != nil {
+		return err
+	}
+	if src.Rows == 0 {
+		return nil
+	}
+	if dst.Rows == 0 || src.Rows%dst.Rows != 0 {
+		return &ShapeError{op, "src.Rows", src.Rows, "a multiple of ", dst.Rows}
+	}
+	if err := checkApart(op, "dst", &dst, "src", &src); err != nil || dst.Cols == 0 {
+		return err
+	}
+	addBatches(dst, src, src.Rows/dst.Rows)
+	return nil
+}
+
+// checkDone reports ids that changed while a kernel ran.
+func checkDone(op string, done, want int) error {
+	if done < want {
+		return fmt.Errorf("%w (%s, position %d)", ErrChanged, op, done)
+	}
+	return nil
+}

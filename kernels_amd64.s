@@ -1,0 +1,699 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// Row kernels walk the rows of rowArgs, and each row from left to right.
+//
+// Registers:
+//	BX   arguments                       R9   number of the row
+//	SI   row 0 of the table              R10  row of the table
+//	DI   linear row                      R11  row of positions
+//	R8   ids                             DX   bytes done of the row
+//	R13  bytes of the row in blocks      CX   bytes of the row in blocks and vectors
+//	AX   columns, and for a moment       R12  for a moment
+//	Z15  scale in every lane             K1   lanes of the tail (AVX-512)
+//
+// A block is four vectors: 32 floats with AVX2, 64 with AVX-512. A tail is done with AVX2 as 4, 2 and 1 floats, by the
+// bits of the number of columns; with AVX-512 as one masked vector. Neither touches a byte outside the row.
+
+// ID loads id number pos of list into dst, as an unsigned number; pos and dst are different registers.
+#define ID(list, isWide, pos, dst) \
+	MOVL (list)(pos*4), dst; \
+	CMPQ isWide, $0;         \
+	JEQ  2(PC);              \
+	MOVQ (list)(pos*8), dst
+
+// ROWS_BEGIN loads the registers. There is at least one row to do.
+#define ROWS_BEGIN \
+	MOVQ rowArgs_linear(BX), DI;     \
+	MOVQ rowArgs_table(BX), SI;      \
+	MOVQ rowArgs_ids(BX), R8;        \
+	XORL R9, R9
+
+// ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later.
+#define ROW \
+	ID(R8, rowArgs_wide(BX), R9, R10);        \
+	CMPQ       R10, rowArgs_limit(BX);        \
+	JAE        done;                          \
+	IMULQ      rowArgs_tableStride(BX), R10;  \
+	ADDQ       SI, R10;                       \
+	CMPQ       rowArgs_ahead(BX), $0;         \
+	JEQ        found;                         \
+	MOVQ       rowArgs_ahead(BX), DX;         \
+	ADDQ       R9, DX;                        \
+	CMPQ       DX, rowArgs_readable(BX);      \
+	JGE        found;                         \
+	ID(R8, rowArgs_wide(BX), DX, R12);        \
+	IMULQ      rowArgs_tableStride(BX), R12;  \
+	ADDQ       SI, R12;                       \
+	MOVQ       rowArgs_burst(BX), DX;         \
+	ADDQ       R12, DX;                       \
+line: \
+	PREFETCHT1 (R12);                         \
+	ADDQ       $64, R12;                      \
+	CMPQ       R12, DX;                       \
+	JLT        line;                          \
+found:
+
+// ROWS_END goes on with the next row; at the end R9 says how many were done.
+#define ROWS_END \
+	ADDQ rowArgs_linearStride(BX), DI; \
+	INCQ R9;                           \
+	CMPQ R9, rowArgs_n(BX);            \
+	JLT  row;                          \
+done: \
+	VZEROUPPER
+
+// POSITIONS_BEGIN finds the row of positions that belongs to the first row if they are counted.
+#define POSITIONS_BEGIN \
+	MOVQ rowArgs_positions(BX), R11; \
+	ADDQ rowArgs_posFirst(BX), R11
+
+// POSITION finds the row of positions by its id where there are such ids; a counted one is there already.
+#define POSITION \
+	MOVQ  rowArgs_at(BX), DX;                \
+	TESTQ DX, DX;                            \
+	JEQ   counted;                           \
+	ID(DX, rowArgs_atWide(BX), R9, R11);     \
+	CMPQ  R11, rowArgs_posLimit(BX);         \
+	JAE   done;                              \
+	IMULQ rowArgs_posStride(BX), R11;        \
+	ADDQ  rowArgs_positions(BX), R11;        \
+counted:
+
+// POSITION_NEXT counts.
+#define POSITION_NEXT \
+	MOVQ    rowArgs_positions(BX), DX;  \
+	MOVQ    DX, R12;                    \
+	ADDQ    rowArgs_posSpan(BX), R12;   \
+	ADDQ    rowArgs_posStride(BX), R11; \
+	CMPQ    R11, R12;                   \
+	CMOVQEQ DX, R11
+
+// Ways to move a vector, one past the caches, a part of one, or the lanes of K1.
+
+#define VECTOR(from, to) VMOVUPS from, to
+#define STREAM(from, to) VMOVNTPS from, to
+#define PAIR(from, to) VMOVSD from, to
+#define SINGLE(from, to) VMOVSS from, to
+#define MASKED_LOAD(from, to) VMOVUPS.Z from, K1, to
+#define MASKED_STORE(from, to) VMOVUPS from, K1, to
+
+// What a kernel does to one vector of a row, off bytes behind DX, in registers x and y.
+
+#define GATHER(LOAD, STORE, scale, off, x, y) \
+	LOAD(off(R10)(DX*1), x); \
+	STORE(x, off(DI)(DX*1))
+
+#define GATHER_SCALED(LOAD, STORE, scale, off, x, y) \
+	LOAD(off(R10)(DX*1), x); \
+	VMULPS scale, x, x;      \
+	STORE(x, off(DI)(DX*1))
+
+#define ADD_SCALED(LOAD, STORE, scale, off, x, y) \
+	LOAD(off(DI)(DX*1), x);  \
+	LOAD(off(R10)(DX*1), y); \
+	VMULPS scale, x, x;      \
+	VADDPS x, y, y;          \
+	STORE(y, off(R10)(DX*1))
+
+#define EMBED(LOAD, STORE, scale, off, x, y) \
+	LOAD(off(R10)(DX*1), x); \
+	LOAD(off(R11)(DX*1), y); \
+	VMULPS scale, x, x;      \
+	VADDPS x, y, y;          \
+	STORE(y, off(DI)(DX*1))
+
+// COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
+// then TAIL.
+// SPLIT prepares for it, with the number of columns in AX.
+
+#define SPLIT(size) \
+	LEAQ (AX*4), CX;        \
+	MOVQ CX, R13;           \
+	ANDQ $~(4*size-1), R13; \
+	ANDQ $~(size-1), CX
+
+#define COLUMNS(KERNEL, STORE, TAIL, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	XORL  DX, DX;                                     \
+	TESTQ CX, CX;                                     \
+	JEQ   tail;                                       \
+	TESTQ R13, R13;                                   \
+	JEQ   vector;                                     \
+	PCALIGN $32;                                      \
+block: \
+	KERNEL(VECTOR, STORE, scale, 0*size, v0, v1);     \
+	KERNEL(VECTOR, STORE, scale, 1*size, v2, v3);     \
+	KERNEL(VECTOR, STORE, scale, 2*size, v4, v5);     \
+	KERNEL(VECTOR, STORE, scale, 3*size, v6, v7);     \
+	ADDQ  $(4*size), DX;                              \
+	CMPQ  DX, R13;                                    \
+	JLT   block;                                      \
+	JMP   vectors;                                    \
+vector: \
+	KERNEL(VECTOR, STORE, scale, 0, v0, v1);          \
+	ADDQ  $size, DX;                                  \
+vectors: \
+	CMPQ  DX, CX;                                     \
+	JLT   vector;                                     \
+	TESTB $(size/4-1), AX;                            \
+	JEQ   columnsDone;                                \
+tail: \
+	TAIL(KERNEL);                                     \
+columnsDone:
+
+// AVX2
+
+#define TAIL_AVX2(KERNEL) \
+	TESTB $4, AX;                         \
+	JEQ   pair;                           \
+	KERNEL(VECTOR, VECTOR, X15, 0, X0, X1); \
+	ADDQ  $16, DX;                        \
+pair: \
+	TESTB $2, AX;                         \
+	JEQ   single;                         \
+	KERNEL(PAIR, PAIR, X15, 0, X0, X1);   \
+	ADDQ  $8, DX;                         \
+single: \
+	TESTB $1, AX;                         \
+	JEQ   columnsDone;                    \
+	KERNEL(SINGLE, SINGLE, X15, 0, X0, X1)
+
+#define COLUMNS_AVX2(KERNEL, STORE) \
+	COLUMNS(KERNEL, STORE, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+
+#define BEGIN_AVX2 \
+	ROWS_BEGIN;                         \
+	VBROADCASTSS rowArgs_scale(BX), Y15; \
+	MOVQ rowArgs_cols(BX), AX;          \
+	SPLIT(32)
+
+// func gatherAVX2(a *rowArgs) (done int)
+// for i, id := range ids { copy(linear[i], table[id]) }
+TEXT ·gatherAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW
+	COLUMNS_AVX2(GATHER, VECTOR)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func gatherScaledAVX2(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] }
+TEXT ·gatherScaledAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW
+	COLUMNS_AVX2(GATHER_SCALED, VECTOR)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func scatterAddAVX2(a *rowArgs) (done int)
+// for i, id := range ids { table[id] += scale * linear[i] }
+TEXT ·scatterAddAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW
+	COLUMNS_AVX2(ADD_SCALED, VECTOR)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func embedAVX2(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
+TEXT ·embedAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+	POSITIONS_BEGIN
+row:
+	ROW
+	POSITION
+	COLUMNS_AVX2(EMBED, VECTOR)
+	POSITION_NEXT
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// The stream kernels write past the caches what is too much for them: the linear rows begin at multiples of 32 bytes and
+// have whole vectors. SFENCE has all of it written before anything that follows.
+
+// func gatherStreamAVX2(a *rowArgs) (done int)
+// for i, id := range ids { copy(linear[i], table[id]) }
+TEXT ·gatherStreamAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW
+	COLUMNS_AVX2(GATHER, STREAM)
+	ROWS_END
+	SFENCE
+	MOVQ R9, done+8(FP)
+	RET
+
+// func gatherScaledStreamAVX2(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] }
+TEXT ·gatherScaledStreamAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW
+	COLUMNS_AVX2(GATHER_SCALED, STREAM)
+	ROWS_END
+	SFENCE
+	MOVQ R9, done+8(FP)
+	RET
+
+// func embedStreamAVX2(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
+TEXT ·embedStreamAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+	POSITIONS_BEGIN
+row:
+	ROW
+	POSITION
+	COLUMNS_AVX2(EMBED, STREAM)
+	POSITION_NEXT
+	ROWS_END
+	SFENCE
+	MOVQ R9, done+8(FP)
+	RET
+
+// func copyRowAVX2(dst, src *float32, n int)
+// copy(dst, src)
+TEXT ·copyRowAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R10
+	MOVQ n+16(FP), AX
+	SPLIT(32)
+	COLUMNS_AVX2(GATHER, VECTOR)
+	VZEROUPPER
+	RET
+
+// func addScaledAVX2(dst, src *float32, n int, alpha float32)
+// for i, x := range src { dst[i] += alpha * x }
+TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28
+	MOVQ dst+0(FP), R10
+	MOVQ src+8(FP), DI
+	MOVQ n+16(FP), AX
+	VBROADCASTSS alpha+24(FP), Y15
+	SPLIT(32)
+	COLUMNS_AVX2(ADD_SCALED, VECTOR)
+	VZEROUPPER
+	RET
+
+// AddBatches walks the rows of batchArgs, and each row from left to right; for each block, vector or part of one it adds
+// up all batches in registers.
+//
+// Registers:
+//	BX   arguments                       R9   rows left
+//	DI   row of dst                      R10  element in the row of the current batch
+//	SI   the row of src in batch 0       R11  bytes between batches
+//	DX   bytes done of the row           R12  batches left
+//	R13, CX, AX as above
+
+#define BATCHES_BEGIN(size) \
+	MOVQ batchArgs_dst(BX), DI;          \
+	MOVQ batchArgs_src(BX), SI;          \
+	MOVQ batchArgs_rows(BX), R9;         \
+	MOVQ batchArgs_batchStride(BX), R11; \
+	MOVQ batchArgs_cols(BX), AX;         \
+	SPLIT(size)
+
+// SUM adds the same part of the row in all batches to register x.
+#define SUM(LOAD, STORE, x, y, loop) \
+	LEAQ   (SI)(DX*1), R10;              \
+	MOVQ   batchArgs_batches(BX), R12;   \
+	LOAD((DI)(DX*1), x);                 \
+loop: \
+	LOAD((R10), y);                      \
+	VADDPS y, x, x;                      \
+	ADDQ   R11, R10;                     \
+	DECQ   R12;                          \
+	JNE    loop;                         \
+	STORE(x, (DI)(DX*1))
+
+#define BATCH_ROWS(TAIL, size, v0, v1, v2, v3, v4) \
+row: \
+	XORL   DX, DX;                       \
+block: \
+	CMPQ   DX, R13;                      \
+	JGE    vectors;                      \
+	LEAQ   (SI)(DX*1), R10;              \
+	MOVQ   batchArgs_batches(BX), R12;   \
+	VMOVUPS 0*size(DI)(DX*1), v0;        \
+	VMOVUPS 1*size(DI)(DX*1), v1;        \
+	VMOVUPS 2*size(DI)(DX*1), v2;        \
+	VMOVUPS 3*size(DI)(DX*1), v3;        \
+sumBlock: \
+	VADDPS 0*size(R10), v0, v0;          \
+	VADDPS 1*size(R10), v1, v1;          \
+	VADDPS 2*size(R10), v2, v2;          \
+	VADDPS 3*size(R10), v3, v3;          \
+	ADDQ   R11, R10;                     \
+	DECQ   R12;                          \
+	JNE    sumBlock;                     \
+	VMOVUPS v0, 0*size(DI)(DX*1);        \
+	VMOVUPS v1, 1*size(DI)(DX*1);        \
+	VMOVUPS v2, 2*size(DI)(DX*1);        \
+	VMOVUPS v3, 3*size(DI)(DX*1);        \
+	ADDQ   $(4*size), DX;                \
+	JMP    block;                        \
+vectors: \
+	CMPQ   DX, CX;                       \
+	JGE    tail;                         \
+	SUM(VECTOR, VECTOR, v0, v1, sumVector); \
+	ADDQ   $size, DX;                    \
+	JMP    vectors;                      \
+tail: \
+	TAIL;                                \
+rowDone: \
+	ADDQ   batchArgs_dstStride(BX), DI;  \
+	ADDQ   batchArgs_srcStride(BX), SI;  \
+	DECQ   R9;                           \
+	JNE    row
+
+#define BATCH_TAIL_AVX2 \
+	TESTB $4, AX;                        \
+	JEQ   pair;                          \
+	SUM(VECTOR, VECTOR, X0, X1, sumQuad); \
+	ADDQ  $16, DX;                       \
+pair: \
+	TESTB $2, AX;                        \
+	JEQ   single;                        \
+	SUM(PAIR, PAIR, X0, X1, sumPair);    \
+	ADDQ  $8, DX;                        \
+single: \
+	TESTB $1, AX;                        \
+	JEQ   rowDone;                       \
+	SUM(SINGLE, SINGLE, X0, X1, sumSingle)
+
+// func addBatchesAVX2(a *batchArgs)
+// for p := range dst { for b := range batches { dst[p] += src[b*len(dst)+p] } }
+TEXT ·addBatchesAVX2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), BX
+	BATCHES_BEGIN(32)
+	BATCH_ROWS(BATCH_TAIL_AVX2, 32, Y0, Y1, Y2, Y3, Y4)
+	VZEROUPPER
+	RET
+
+// The checks of ids go from left to right in blocks of four vectors, single vectors, and a tail: one id at a time with
+// AVX2, one masked vector with AVX-512. They keep the largest id seen, or its like, and look at it once at the end.
+//
+// Registers with AVX2: SI ids, CX ids left, AX limit.
+
+// func ids32BelowAVX2(ids unsafe.Pointer, n int, limit uint32) (ok bool)
+// for _, id := range ids { if id >= limit { return false } }; return true
+TEXT ·ids32BelowAVX2(SB), NOSPLIT, $0-25
+	MOVQ ids+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVL limit+16(FP), AX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	SUBQ $32, CX
+	JLT  vectors
+	PCALIGN $32
+block:
+	VPMAXUD (SI), Y0, Y0
+	VPMAXUD 32(SI), Y1, Y1
+	VPMAXUD 64(SI), Y0, Y0
+	VPMAXUD 96(SI), Y1, Y1
+	ADDQ $128, SI
+	SUBQ $32, CX
+	JGE  block
+vectors:
+	ADDQ $24, CX
+	JLT  largest
+vector:
+	VPMAXUD (SI), Y0, Y0
+	ADDQ $32, SI
+	SUBQ $8, CX
+	JGE  vector
+largest:
+	VPMAXUD Y1, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPMAXUD X1, X0, X0
+	VPSHUFD $0x4E, X0, X1
+	VPMAXUD X1, X0, X0
+	VPSHUFD $0xB1, X0, X1
+	VPMAXUD X1, X0, X0
+	VMOVD X0, DX
+	VZEROUPPER
+	ADDQ $8, CX
+	JEQ  done
+tail:
+	MOVL (SI), R8
+	CMPL R8, DX
+	CMOVLHI R8, DX
+	ADDQ $4, SI
+	DECQ CX
+	JNE  tail
+done:
+	CMPL DX, AX
+	SETCS ok+24(FP)
+	RET
+
+// func ids64BelowAVX2(ids unsafe.Pointer, n int, limit uint64) (ok bool)
+// for _, id := range ids { if id >= limit { return false } }; return true
+// AVX2 compares signed: the sign of what Y0 gathers is set by ids above limit-1 and by those of 2^63 and more.
+TEXT ·ids64BelowAVX2(SB), NOSPLIT, $0-25
+	MOVQ ids+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ limit+16(FP), AX
+	LEAQ -1(AX), DX
+	VMOVQ DX, X15
+	VPBROADCASTQ X15, Y15
+	VPXOR Y0, Y0, Y0
+	SUBQ $16, CX
+	JLT  vectors
+	PCALIGN $32
+block:
+	VMOVDQU (SI), Y1
+	VMOVDQU 32(SI), Y2
+	VMOVDQU 64(SI), Y3
+	VMOVDQU 96(SI), Y4
+	VPCMPGTQ Y15, Y1, Y5
+	VPCMPGTQ Y15, Y2, Y6
+	VPCMPGTQ Y15, Y3, Y7
+	VPCMPGTQ Y15, Y4, Y8
+	VPOR Y1, Y2, Y1
+	VPOR Y3, Y4, Y3
+	VPOR Y5, Y6, Y5
+	VPOR Y7, Y8, Y7
+	VPOR Y1, Y3, Y1
+	VPOR Y5, Y7, Y5
+	VPOR Y1, Y0, Y0
+	VPOR Y5, Y0, Y0
+	ADDQ $128, SI
+	SUBQ $16, CX
+	JGE  block
+vectors:
+	ADDQ $12, CX
+	JLT  signs
+vector:
+	VMOVDQU (SI), Y1
+	VPCMPGTQ Y15, Y1, Y5
+	VPOR Y1, Y0, Y0
+	VPOR Y5, Y0, Y0
+	ADDQ $32, SI
+	SUBQ $4, CX
+	JGE  vector
+signs:
+	VMOVMSKPD Y0, DX
+	VZEROUPPER
+	ADDQ $4, CX
+	JEQ  done
+tail:
+	CMPQ (SI), AX
+	SBBQ R8, R8
+	INCQ R8
+	ORQ  R8, DX
+	ADDQ $8, SI
+	DECQ CX
+	JNE  tail
+done:
+	TESTQ DX, DX
+	SETEQ ok+24(FP)
+	RET
+
+// AVX-512
+
+#define TAIL_AVX512(KERNEL) \
+	KERNEL(MASKED_LOAD, MASKED_STORE, Z15, 0, Z0, Z1)
+
+#define COLUMNS_AVX512(KERNEL, STORE) \
+	COLUMNS(KERNEL, STORE, TAIL_AVX512, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+
+// MASK sets the lanes of the tail, with the number of columns in AX.
+#define MASK \
+	MOVQ  AX, CX;  \
+	ANDQ  $15, CX; \
+	MOVL  $1, DX;  \
+	SHLL  CX, DX;  \
+	DECL  DX;      \
+	KMOVW DX, K1
+
+#define BEGIN_AVX512 \
+	ROWS_BEGIN;                          \
+	VBROADCASTSS rowArgs_scale(BX), Z15; \
+	MOVQ rowArgs_cols(BX), AX;           \
+	MASK;                                \
+	SPLIT(64)
+
+// func gatherAVX512(a *rowArgs) (done int)
+// for i, id := range ids { copy(linear[i], table[id]) }
+TEXT ·gatherAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW
+	COLUMNS_AVX512(GATHER, VECTOR)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func gatherScaledAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] }
+TEXT ·gatherScaledAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW
+	COLUMNS_AVX512(GATHER_SCALED, VECTOR)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func scatterAddAVX512(a *rowArgs) (done int)
+// for i, id := range ids { table[id] += scale * linear[i] }
+TEXT ·scatterAddAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW
+	COLUMNS_AVX512(ADD_SCALED, VECTOR)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func embedAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
+TEXT ·embedAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+	POSITIONS_BEGIN
+row:
+	ROW
+	POSITION
+	COLUMNS_AVX512(EMBED, VECTOR)
+	POSITION_NEXT
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func copyRowAVX512(dst, src *float32, n int)
+// copy(dst, src)
+TEXT ·copyRowAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R10
+	MOVQ n+16(FP), AX
+	MASK
+	SPLIT(64)
+	COLUMNS_AVX512(GATHER, VECTOR)
+	VZEROUPPER
+	RET
+
+// func addScaledAVX512(dst, src *float32, n int, alpha float32)
+// for i, x := range src { dst[i] += alpha * x }
+TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
+	MOVQ dst+0(FP), R10
+	MOVQ src+8(FP), DI
+	MOVQ n+16(FP), AX
+	VBROADCASTSS alpha+24(FP), Z15
+	MASK
+	SPLIT(64)
+	COLUMNS_AVX512(ADD_SCALED, VECTOR)
+	VZEROUPPER
+	RET
+
+#define BATCH_TAIL_AVX512 \
+	TESTB $15, AX;     \
+	JEQ   rowDone;     \
+	SUM(MASKED_LOAD, MASKED_STORE, Z0, Z1, sumTail)
+
+// func addBatchesAVX512(a *batchArgs)
+// for p := range dst { for b := range batches { dst[p] += src[b*len(dst)+p] } }
+TEXT ·addBatchesAVX512(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), BX
+	BATCHES_BEGIN(64)
+	MOVQ CX, R8
+	MASK
+	MOVQ R8, CX
+	BATCH_ROWS(BATCH_TAIL_AVX512, 64, Z0, Z1, Z2, Z3, Z4)
+	VZEROUPPER
+	RET
+
+#define MASKED_IDS32 VMOVDQU32.Z (SI), K1, Z2
+#define MASKED_IDS64 VMOVDQU64.Z (SI), K1, Z2
+
+// IDS_BELOW_AVX512 works on lanes ids at a time; SI is ids, AX their number, Z15 the limit. It ends with ZF set if all
+// are below.
+#define IDS_BELOW_AVX512(MAX, COMPARE, MASKED, lanes) \
+	VPXORQ Z0, Z0, Z0;    \
+	VPXORQ Z1, Z1, Z1;    \
+	SUBQ $(4*lanes), AX;  \
+	JLT  vectors;         \
+	PCALIGN $32;          \
+block: \
+	MAX  (SI), Z0, Z0;    \
+	MAX  64(SI), Z1, Z1;  \
+	MAX  128(SI), Z0, Z0; \
+	MAX  192(SI), Z1, Z1; \
+	ADDQ $256, SI;        \
+	SUBQ $(4*lanes), AX;  \
+	JGE  block;           \
+vectors: \
+	ADDQ $(3*lanes), AX;  \
+	JLT  tail;            \
+vector: \
+	MAX  (SI), Z0, Z0;    \
+	ADDQ $64, SI;         \
+	SUBQ $lanes, AX;      \
+	JGE  vector;          \
+tail: \
+	ADDQ $lanes, AX;      \
+	MASK;                 \
+	MASKED;               \
+	MAX  Z2, Z0, Z0;      \
+	MAX  Z1, Z0, Z0;      \
+	COMPARE $5, Z15, Z0, K2; \
+	VZEROUPPER;           \
+	KTESTW K2, K2
+
+// func ids32BelowAVX512(ids unsafe.Pointer, n int, limit uint32) (ok bool)
+// for _, id := range ids { if id >= limit { return false } }; return true
+TEXT ·ids32BelowAVX512(SB), NOSPLIT, $0-25
+	MOVQ ids+0(FP), SI
+	MOVQ n+8(FP), AX
+	MOVL limit+16(FP), DX
+	VPBROADCASTD DX, Z15
+	IDS_BELOW_AVX512(VPMAXUD, VPCMPUD, MASKED_IDS32, 16)
+	SETEQ ok+24(FP)
+	RET
+
+// func ids64BelowAVX512(ids unsafe.Pointer, n int, limit uint64) (ok bool)
+// for _, id := range ids { if id >= limit { return false } }; return true
+TEXT ·ids64BelowAVX512(SB), NOSPLIT, $0-25
+	MOVQ ids+0(FP), SI
+	MOVQ n+8(FP), AX
+	MOVQ limit+16(FP), DX
+	VPBROADCASTQ DX, Z15
+	IDS_BELOW_AVX512(VPMAXUQ, VPCMPUQ, MASKED_IDS64, 8)
+	SETEQ ok+24(FP)
+	RET

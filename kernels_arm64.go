@@ -1,0 +1,93 @@
+//go:build !purego
+
+package rowvec
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// streams: no Arm machine was at hand to show that writing past the caches pays.
+func streams(*Matrix) bool { return false }
+
+// do runs kernel k on one chunk. It is not inlined, since the check of the stack at its start is where a loop over
+// chunks can be preempted.
+//
+//go:noinline
+func (a *rowArgs) do(k op) int {
+	switch k {
+	case opGather:
+		return gatherNEON(a)
+	case opGatherScaled:
+		return gatherScaledNEON(a)
+	case opScatterAdd:
+		return scatterAddNEON(a)
+	default:
+		return embedNEON(a)
+	}
+}
+
+//go:noinline
+func (a *batchArgs) do() { addBatchesNEON(a) }
+
+//go:noinline
+func addScaledChunk(dst []float32, alpha float32, src []float32) {
+	addScaledNEON(&dst[0], &src[0], len(dst), alpha)
+}
+
+func copyRow(dst, src []float32) { copy(dst, src) }
+
+// idsBelowChunk reports whether each of n ids, read as unsigned, is below limit.
+//
+//go:noinline
+func idsBelowChunk(ids unsafe.Pointer, wide uint64, n int, limit uint64) bool {
+	switch {
+	case wide == 0 && limit > math.MaxUint32:
+		return true
+	case wide == 0:
+		return ids32BelowNEON(ids, n, uint32(limit))
+	}
+	return ids64BelowNEON(ids, n, limit)
+}
+
+// vek, which does the two below on amd64, has no assembly for arm64. Multiplying by 1 is exact, and to scale a vector is
+// to gather it scaled to where it is.
+
+func add(dst, src []float32) { addScaled(dst, 1, src) }
+
+func scale(dst []float32, alpha float32) {
+	if isa.Active() == isa.Portable {
+		kernels.Scale(dst, alpha)
+		return
+	}
+	id := [1]uint32{0}
+	m := Matrix{Rows: 1, Cols: len(dst), Data: dst, Stride: len(dst)}
+	gatherScaled(&m, &m, id[:], alpha)
+}
+
+//go:noescape
+func gatherNEON(a *rowArgs) (done int)
+
+//go:noescape
+func gatherScaledNEON(a *rowArgs) (done int)
+
+//go:noescape
+func scatterAddNEON(a *rowArgs) (done int)
+
+//go:noescape
+func embedNEON(a *rowArgs) (done int)
+
+//go:noescape
+func addBatchesNEON(a *batchArgs)
+
+//go:noescape
+func addScaledNEON(dst, src *float32, n int, alpha float32)
+
+//go:noescape
+func ids32BelowNEON(ids unsafe.Pointer, n int, limit uint32) (ok bool)
+
+//go:noescape
+func ids64BelowNEON(ids unsafe.Pointer, n int, limit uint64) (ok bool)

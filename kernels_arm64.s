@@ -1,0 +1,434 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// Row kernels walk the rows of rowArgs, and each row from left to right.
+//
+// Registers:
+//	R0   arguments                       R10  limit of ids
+//	R1   linear row                      R11  whether ids are wide
+//	R2   row 0 of the table              R12  rows to do
+//	R3   ids                             R13  rows to prefetch ahead
+//	R4   number of the row               R14  ids that may be read
+//	R5   in the row of the table         R15  columns
+//	R6   in the linear row               R19  bytes between linear rows
+//	R7   in the row of positions         R20  counted row of positions
+//	R8   columns left                    R21  row 0 of positions, or ids of positions
+//	R9   bytes between rows of the table R22  end of the counted positions, or limit of their ids
+//	V31  scale in every lane             R23  bytes between rows of positions
+//	                                     R24, R25  for a moment
+//
+// A block is eight vectors, 32 floats, moved as pairs. What is left of a row is done as single pairs, and then a tail
+// as 4, 2 and 1 floats, by the bits of the number of columns. No byte outside the row is touched.
+
+// What the assembler has no mnemonic for. Arguments are numbers of registers.
+
+#define VFMUL4S(m, n, d) WORD $(0x6E20DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.4s, v{n}.4s, v{m}.4s
+#define VFADD4S(m, n, d) WORD $(0x4E20D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.4s, v{n}.4s, v{m}.4s
+#define VCMHS4S(m, n, d) WORD $(0x6EA03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.4s, v{n}.4s, v{m}.4s
+#define VCMHS2D(m, n, d) WORD $(0x6EE03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.2d, v{n}.2d, v{m}.2d
+
+// ID loads id number pos of list into dst, as an unsigned number; pos and dst are different registers.
+#define ID(list, isWide, pos, dst) \
+	MOVWU (list)(pos<<2), dst; \
+	CBZ   isWide, 2(PC);       \
+	MOVD  (list)(pos<<3), dst
+
+// ROWS_BEGIN loads the registers.
+#define ROWS_BEGIN \
+	MOVD  rowArgs_linear(R0), R1;        \
+	MOVD  rowArgs_table(R0), R2;         \
+	MOVD  rowArgs_ids(R0), R3;           \
+	MOVD  ZR, R4;                        \
+	MOVD  rowArgs_tableStride(R0), R9;   \
+	MOVD  rowArgs_limit(R0), R10;        \
+	MOVD  rowArgs_wide(R0), R11;         \
+	MOVD  rowArgs_n(R0), R12;            \
+	MOVD  rowArgs_ahead(R0), R13;        \
+	MOVD  rowArgs_readable(R0), R14;     \
+	MOVD  rowArgs_cols(R0), R15;         \
+	MOVD  rowArgs_linearStride(R0), R19; \
+	MOVWU rowArgs_scale(R0), R24;        \
+	VDUP  R24, V31.S4
+
+// ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later. A prefetch never
+// faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core.
+#define ROW \
+	ID(R3, R11, R4, R5);          \
+	CMP  R10, R5;                 \
+	BHS  done;                    \
+	MADD R9, R2, R5, R5;          \
+	MOVD R1, R6;                  \
+	CBZ  R13, found;              \
+	ADD  R13, R4, R24;            \
+	CMP  R14, R24;                \
+	BGE  found;                   \
+	ID(R3, R11, R24, R25);        \
+	MADD R9, R2, R25, R25;        \
+	MOVD rowArgs_burst(R0), R24;  \
+	ADD  R25, R24;                \
+line: \
+	PRFM (R25), PLDL2KEEP;        \
+	ADD  $64, R25;                \
+	CMP  R24, R25;                \
+	BLO  line;                    \
+found:
+
+// ROWS_END goes on with the next row, after a first one that there always is; at the end R4 says how many were done.
+#define ROWS_END \
+	ADD R19, R1; \
+	ADD $1, R4;  \
+	CMP R12, R4; \
+	BLT row;     \
+done:
+
+// POSITIONS_BEGIN finds the row of positions that belongs to the first row if they are counted.
+#define POSITIONS_BEGIN \
+	MOVD rowArgs_posStride(R0), R23; \
+	MOVD rowArgs_positions(R0), R21; \
+	MOVD rowArgs_posFirst(R0), R20;  \
+	MOVD rowArgs_posSpan(R0), R22;   \
+	ADD  R21, R20;                   \
+	ADD  R21, R22
+
+// POSITION finds the row of positions by its id where there are such ids; a counted one is there already.
+#define POSITION \
+	MOVD R20, R7;                   \
+	MOVD rowArgs_at(R0), R24;       \
+	CBZ  R24, counted;              \
+	MOVD rowArgs_atWide(R0), R25;   \
+	ID(R24, R25, R4, R7);           \
+	MOVD rowArgs_posLimit(R0), R24; \
+	CMP  R24, R7;                   \
+	BHS  done;                      \
+	MADD R23, R21, R7, R7;          \
+counted:
+
+// POSITION_NEXT counts.
+#define POSITION_NEXT \
+	ADD  R23, R20;           \
+	CMP  R22, R20;           \
+	CSEL EQ, R21, R20, R20
+
+// What a kernel does to a part of a row, off bytes further on, in registers x and y; SCALE multiplies those of x by the
+// scale, and SUM adds them to those of y.
+
+#define GATHER(LOAD, STORE, off, x, y, SCALE, SUM) \
+	LOAD  off(R5), x; \
+	STORE x, off(R6)
+
+#define GATHER_SCALED(LOAD, STORE, off, x, y, SCALE, SUM) \
+	LOAD  off(R5), x; \
+	SCALE;            \
+	STORE x, off(R6)
+
+#define ADD_SCALED(LOAD, STORE, off, x, y, SCALE, SUM) \
+	LOAD  off(R6), x; \
+	LOAD  off(R5), y; \
+	SCALE;            \
+	SUM;              \
+	STORE y, off(R5)
+
+#define EMBED(LOAD, STORE, off, x, y, SCALE, SUM) \
+	LOAD  off(R5), x; \
+	LOAD  off(R7), y; \
+	SCALE;            \
+	SUM;              \
+	STORE y, off(R6)
+
+// PAIR does two vectors, in pairs of registers x and y whose numbers are x0, x1 and y0, y1. PART does one vector or a
+// part of one.
+
+#define SCALE_PAIR(x0, x1) VFMUL4S(31, x0, x0); VFMUL4S(31, x1, x1)
+#define SUM_PAIR(x0, x1, y0, y1) VFADD4S(x0, y0, y0); VFADD4S(x1, y1, y1)
+
+#define PAIR(KERNEL, off, x, y, x0, x1, y0, y1) \
+	KERNEL(FLDPQ, FSTPQ, off, x, y, SCALE_PAIR(x0, x1), SUM_PAIR(x0, x1, y0, y1))
+
+#define PART(KERNEL, MOVE) \
+	KERNEL(MOVE, MOVE, 0, F0, F1, VFMUL4S(31, 0, 0), VFADD4S(0, 1, 1))
+
+// STEP moves on in the rows, STEP_POSITIONS also in that of positions.
+
+#define STEP(size) \
+	ADD $size, R5; \
+	ADD $size, R6
+
+#define STEP_POSITIONS(size) \
+	STEP(size);    \
+	ADD $size, R7
+
+// COLUMNS does one row; columns is a register. Each row goes through the padding before its blocks, hence PCALIGN $16,
+// and through every branch, hence the one past all three parts of a tail.
+#define COLUMNS(KERNEL, STEP, columns) \
+	SUBS $32, columns, R8;                                \
+	BLT  pairs;                                           \
+	PCALIGN $16;                                          \
+block: \
+	PAIR(KERNEL, 0, (F0, F1), (F8, F9), 0, 1, 8, 9);      \
+	PAIR(KERNEL, 32, (F2, F3), (F10, F11), 2, 3, 10, 11); \
+	PAIR(KERNEL, 64, (F4, F5), (F12, F13), 4, 5, 12, 13); \
+	PAIR(KERNEL, 96, (F6, F7), (F14, F15), 6, 7, 14, 15); \
+	STEP(128);                                            \
+	SUBS $32, R8;                                         \
+	BGE  block;                                           \
+pairs: \
+	ADDS $24, R8;                                         \
+	BLT  tail;                                            \
+pair: \
+	PAIR(KERNEL, 0, (F0, F1), (F8, F9), 0, 1, 8, 9);      \
+	STEP(32);                                             \
+	SUBS $8, R8;                                          \
+	BGE  pair;                                            \
+tail: \
+	TST  $7, R8;                                          \
+	BEQ  columnsDone;                                     \
+	TBZ  $2, R8, two;                                     \
+	PART(KERNEL, FMOVQ);                                  \
+	STEP(16);                                             \
+two: \
+	TBZ  $1, R8, one;                                     \
+	PART(KERNEL, FMOVD);                                  \
+	STEP(8);                                              \
+one: \
+	TBZ  $0, R8, columnsDone;                             \
+	PART(KERNEL, FMOVS);                                  \
+columnsDone:
+
+// func gatherNEON(a *rowArgs) (done int)
+// for i, id := range ids { copy(linear[i], table[id]) }
+TEXT ·gatherNEON(SB), NOSPLIT, $0-16
+	MOVD a+0(FP), R0
+	ROWS_BEGIN
+row:
+	ROW
+	COLUMNS(GATHER, STEP, R15)
+	ROWS_END
+	MOVD R4, done+8(FP)
+	RET
+
+// func gatherScaledNEON(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] }
+TEXT ·gatherScaledNEON(SB), NOSPLIT, $0-16
+	MOVD a+0(FP), R0
+	ROWS_BEGIN
+row:
+	ROW
+	COLUMNS(GATHER_SCALED, STEP, R15)
+	ROWS_END
+	MOVD R4, done+8(FP)
+	RET
+
+// func scatterAddNEON(a *rowArgs) (done int)
+// for i, id := range ids { table[id] += scale * linear[i] }
+TEXT ·scatterAddNEON(SB), NOSPLIT, $0-16
+	MOVD a+0(FP), R0
+	ROWS_BEGIN
+row:
+	ROW
+	COLUMNS(ADD_SCALED, STEP, R15)
+	ROWS_END
+	MOVD R4, done+8(FP)
+	RET
+
+// func embedNEON(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
+TEXT ·embedNEON(SB), NOSPLIT, $0-16
+	MOVD a+0(FP), R0
+	ROWS_BEGIN
+	POSITIONS_BEGIN
+row:
+	ROW
+	POSITION
+	COLUMNS(EMBED, STEP_POSITIONS, R15)
+	POSITION_NEXT
+	ROWS_END
+	MOVD R4, done+8(FP)
+	RET
+
+// func addScaledNEON(dst, src *float32, n int, alpha float32)
+// for i, x := range src { dst[i] += alpha * x }
+TEXT ·addScaledNEON(SB), NOSPLIT, $0-28
+	MOVD  dst+0(FP), R5
+	MOVD  src+8(FP), R6
+	MOVD  n+16(FP), R8
+	MOVWU alpha+24(FP), R24
+	VDUP  R24, V31.S4
+	COLUMNS(ADD_SCALED, STEP, R8)
+	RET
+
+// AddBatches walks the rows of batchArgs, and each row from left to right; for each block, pair, vector or part of one
+// it adds up all batches in registers.
+//
+// Registers:
+//	R0   arguments                       R7   in the row of the current batch
+//	R1   row of dst                      R8   columns left
+//	R2   the row of src in batch 0       R9   batches left
+//	R3   rows left                       R10  batches
+//	R4   bytes between batches           R11  columns
+//	R5   in the row of dst               R12  bytes between rows of dst
+//	R6   in the row of src in batch 0    R13  bytes between rows of src
+
+// SUM adds the same part of the row in all batches to registers x; ADDS adds registers y to x.
+#define SUM(LOAD, STORE, size, x, y, ADDS, loop) \
+	LOAD  (R5), x;   \
+	MOVD  R6, R7;    \
+	MOVD  R10, R9;   \
+loop: \
+	LOAD  (R7), y;   \
+	ADDS;            \
+	ADD   R4, R7;    \
+	SUBS  $1, R9;    \
+	BNE   loop;      \
+	STORE x, (R5);   \
+	STEP(size)
+
+// func addBatchesNEON(a *batchArgs)
+// for p := range dst { for b := range batches { dst[p] += src[b*len(dst)+p] } }
+TEXT ·addBatchesNEON(SB), NOSPLIT, $0-8
+	MOVD a+0(FP), R0
+	MOVD batchArgs_dst(R0), R1
+	MOVD batchArgs_src(R0), R2
+	MOVD batchArgs_rows(R0), R3
+	MOVD batchArgs_batchStride(R0), R4
+	MOVD batchArgs_batches(R0), R10
+	MOVD batchArgs_cols(R0), R11
+	MOVD batchArgs_dstStride(R0), R12
+	MOVD batchArgs_srcStride(R0), R13
+row:
+	MOVD R1, R5
+	MOVD R2, R6
+	SUBS $32, R11, R8
+	BLT  pairs
+block:
+	FLDPQ 0(R5), (F0, F1)
+	FLDPQ 32(R5), (F2, F3)
+	FLDPQ 64(R5), (F4, F5)
+	FLDPQ 96(R5), (F6, F7)
+	MOVD  R6, R7
+	MOVD  R10, R9
+	PCALIGN $32
+sumBlock:
+	FLDPQ 0(R7), (F8, F9)
+	FLDPQ 32(R7), (F10, F11)
+	FLDPQ 64(R7), (F12, F13)
+	FLDPQ 96(R7), (F14, F15)
+	VFADD4S(8, 0, 0)
+	VFADD4S(9, 1, 1)
+	VFADD4S(10, 2, 2)
+	VFADD4S(11, 3, 3)
+	VFADD4S(12, 4, 4)
+	VFADD4S(13, 5, 5)
+	VFADD4S(14, 6, 6)
+	VFADD4S(15, 7, 7)
+	ADD   R4, R7
+	SUBS  $1, R9
+	BNE   sumBlock
+	FSTPQ (F0, F1), 0(R5)
+	FSTPQ (F2, F3), 32(R5)
+	FSTPQ (F4, F5), 64(R5)
+	FSTPQ (F6, F7), 96(R5)
+	STEP(128)
+	SUBS $32, R8
+	BGE  block
+pairs:
+	ADDS $24, R8
+	BLT  tail
+pair:
+	SUM(FLDPQ, FSTPQ, 32, (F0, F1), (F2, F3), SUM_PAIR(2, 3, 0, 1), sumPair)
+	SUBS $8, R8
+	BGE  pair
+tail:
+	TST  $7, R8
+	BEQ  rowDone
+	TBZ  $2, R8, two
+	SUM(FMOVQ, FMOVQ, 16, F0, F1, VFADD4S(1, 0, 0), sumFour)
+two:
+	TBZ  $1, R8, one
+	SUM(FMOVD, FMOVD, 8, F0, F1, VFADD4S(1, 0, 0), sumTwo)
+one:
+	TBZ  $0, R8, rowDone
+	SUM(FMOVS, FMOVS, 4, F0, F1, VFADD4S(1, 0, 0), sumOne)
+rowDone:
+	ADD  R12, R1
+	ADD  R13, R2
+	SUBS $1, R3
+	BNE  row
+	RET
+
+// The checks of ids go from left to right in blocks of four vectors, single vectors, and a tail of one id at a time.
+// They keep what each comparison has found, and look at it once at the end.
+
+// IDS_BELOW works on lanes ids at a time, each of size bytes, which LOAD moves and COMPARE compares; R0 is ids, R1
+// their number, R2 and V31 the limit. It ends with 1 in R3 if all are below, and with 0 otherwise.
+#define IDS_BELOW(LOAD, COMPARE, size, lanes) \
+	VEOR V0.B16, V0.B16, V0.B16; \
+	VEOR V1.B16, V1.B16, V1.B16; \
+	SUBS $(4*lanes), R1;         \
+	BLT  vectors;                \
+	PCALIGN $32;                 \
+block: \
+	FLDPQ (R0), (F2, F3);        \
+	FLDPQ 32(R0), (F4, F5);      \
+	COMPARE(31, 2, 2);           \
+	COMPARE(31, 3, 3);           \
+	COMPARE(31, 4, 4);           \
+	COMPARE(31, 5, 5);           \
+	VORR V3.B16, V2.B16, V2.B16; \
+	VORR V5.B16, V4.B16, V4.B16; \
+	VORR V2.B16, V0.B16, V0.B16; \
+	VORR V4.B16, V1.B16, V1.B16; \
+	ADD  $64, R0;                \
+	SUBS $(4*lanes), R1;         \
+	BGE  block;                  \
+vectors: \
+	ADDS $(3*lanes), R1;         \
+	BLT  found;                  \
+vector: \
+	FMOVQ (R0), F2;              \
+	COMPARE(31, 2, 2);           \
+	VORR V2.B16, V0.B16, V0.B16; \
+	ADD  $16, R0;                \
+	SUBS $lanes, R1;             \
+	BGE  vector;                 \
+found: \
+	VORR V1.B16, V0.B16, V0.B16; \
+	VMOV V0.D[0], R3;            \
+	VMOV V0.D[1], R4;            \
+	ORR  R4, R3;                 \
+	ADDS $lanes, R1;             \
+	BEQ  done;                   \
+tail: \
+	LOAD (R0), R4;               \
+	CMP  R2, R4;                 \
+	CSET HS, R4;                 \
+	ORR  R4, R3;                 \
+	ADD  $size, R0;              \
+	SUBS $1, R1;                 \
+	BNE  tail;                   \
+done: \
+	CMP  $0, R3;                 \
+	CSET EQ, R3
+
+// func ids32BelowNEON(ids unsafe.Pointer, n int, limit uint32) (ok bool)
+// for _, id := range ids { if id >= limit { return false } }; return true
+TEXT ·ids32BelowNEON(SB), NOSPLIT, $0-25
+	MOVD  ids+0(FP), R0
+	MOVD  n+8(FP), R1
+	MOVWU limit+16(FP), R2
+	VDUP  R2, V31.S4
+	IDS_BELOW(MOVWU, VCMHS4S, 4, 4)
+	MOVB  R3, ok+24(FP)
+	RET
+
+// func ids64BelowNEON(ids unsafe.Pointer, n int, limit uint64) (ok bool)
+// for _, id := range ids { if id >= limit { return false } }; return true
+TEXT ·ids64BelowNEON(SB), NOSPLIT, $0-25
+	MOVD ids+0(FP), R0
+	MOVD n+8(FP), R1
+	MOVD limit+16(FP), R2
+	VDUP R2, V31.D2
+	IDS_BELOW(MOVD, VCMHS2D, 8, 2)
+	MOVB R3, ok+24(FP)
+	RET

@@ -1,0 +1,35 @@
+//go:build purego || (!amd64 && !arm64)
+
+package rowvec
+
+import "github.com/rowvec/rowvec/kernels"
+
+func idsBelow[I ID](ids []I, rows int) bool { return kernels.FirstOutside(ids, rows) < 0 }
+
+func gather[I ID](dst, table *Matrix, ids []I) int { return kernels.Gather(*dst, *table, ids) }
+
+func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32) int {
+	return kernels.GatherScaled(*dst, *table, ids, scale)
+}
+
+func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix) int {
+	return kernels.ScatterAdd(*dst, ids, alpha, *src)
+}
+
+func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int) int {
+	return kernels.Embed(*dst, *table, ids, scale, *positions, start, seq)
+}
+
+func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P) int {
+	return kernels.EmbedAt(*dst, *table, ids, scale, *positions, at)
+}
+
+func addBatches(dst, src Matrix, batches int) { kernels.AddBatches(dst, src, batches) }
+
+func addScaled(dst []float32, alpha float32, src []float32) { kernels.AddScaled(dst, alpha, src) }
+
+func add(dst, src []float32) { kernels.Add(dst, src) }
+
+func scale(dst []float32, alpha float32) { kernels.Scale(dst, alpha) }
+
+func copyRow(dst, src []float32) { copy(dst, src) }

@@ -1,0 +1,311 @@
+package rowvec_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// The yardstick is package kernels, and the policy is bit for bit; a NaN equals a NaN, but for Gather, which keeps all
+// bits.
+
+// allocator returns n elements of memory, in the way of one of the memories below.
+type allocator func(n int) []float32
+
+const maxDim = 257 // dims 0..257 reach every path of every kernel, also behind a full AVX-512 block
+
+// matrix returns a rows x cols matrix of special and ordinary values, with gap elements between the rows.
+func matrix(alloc allocator, rng *rand.Rand, rows, cols, gap int) rowvec.Matrix {
+	m := rowvec.Matrix{Rows: rows, Cols: cols, Stride: cols + gap}
+	if rows > 0 && cols > 0 {
+		m.Data = alloc((rows-1)*m.Stride + cols)
+		fill(rng, m.Data)
+	}
+	return m
+}
+
+var special = []float32{
+	0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32,
+	-math.SmallestNonzeroFloat32, 0x1p-126, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+	math.Float32frombits(0x7f800001), math.Float32frombits(0xffc12345),
+}
+
+// fill sets one element in eight to a special value and the others to numbers of both signs and of many sizes. A long
+// slice repeats them with a period that is no multiple of anything.
+func fill(rng *rand.Rand, x []float32) {
+	const period = 10007
+	for i := range x[:min(len(x), period)] {
+		if rng.IntN(8) == 0 {
+			x[i] = special[rng.IntN(len(special))]
+		} else {
+			x[i] = float32(math.Ldexp(rng.Float64()*2-1, rng.IntN(40)-20))
+		}
+	}
+	for n := period; n < len(x); n *= 2 {
+		copy(x[n:], x[:n])
+	}
+}
+
+func clone(m rowvec.Matrix) rowvec.Matrix {
+	m.Data = append([]float32(nil), m.Data...)
+	return m
+}
+
+// diff describes the first element in which x and y differ, or returns "".
+func diff(x, y []float32, exactNaN bool) string {
+	if len(x) != len(y) {
+		return fmt.Sprintf("lengths %d and %d", len(x), len(y))
+	}
+	for i := range x {
+		a, b := math.Float32bits(x[i]), math.Float32bits(y[i])
+		if a != b && (exactNaN || x[i] == x[i] || y[i] == y[i]) {
+			return fmt.Sprintf("element %d is %v (%#08x), want %v (%#08x)", i, x[i], a, y[i], b)
+		}
+	}
+	return ""
+}
+
+func randomIDs[I rowvec.ID](rng *rand.Rand, n, rows int) []I {
+	ids := make([]I, n)
+	for i := range ids {
+		ids[i] = I(rng.IntN(rows))
+	}
+	if n > 3 {
+		ids[0], ids[1], ids[2], ids[3] = 0, I(rows-1), I(rows-1), 0 // both ends, and a duplicate right behind
+	}
+	return ids
+}
+
+// shape is what the comparison below varies.
+type shape struct {
+	dim, gap, n, rows int
+	seq, start        int
+	scale             float32
+}
+
+func (s shape) String() string {
+	type plain shape
+	return fmt.Sprintf("%+v", plain(s))
+}
+
+// compareForward runs the kernels that look up on one shape against their definitions. Whole backing slices are compared,
+// gaps included.
+func compareForward[I, P rowvec.ID](t *testing.T, alloc func() allocator, s shape) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(s.dim), uint64(s.n)))
+	table := matrix(alloc(), rng, s.rows, s.dim, s.gap)
+	positions := matrix(alloc(), rng, s.start+s.seq+2, s.dim, s.gap*2)
+	dst := matrix(alloc(), rng, s.n, s.dim, s.gap*3)
+	ids := randomIDs[I](rng, s.n, s.rows)
+	at := randomIDs[P](rng, s.n, positions.Rows)
+
+	want := clone(dst)
+	kernels.Gather(want, table, ids)
+	s.check(t, "Gather", rowvec.Gather(dst, table, ids), dst, want, true)
+
+	kernels.GatherScaled(want, table, ids, s.scale)
+	s.check(t, "GatherScaled", rowvec.GatherScaled(dst, table, ids, s.scale), dst, want, false)
+
+	kernels.Embed(want, table, ids, s.scale, positions, s.start, s.seq)
+	s.check(t, "Embed", rowvec.Embed(dst, table, ids, s.scale, positions, s.start, s.seq), dst, want, false)
+
+	kernels.EmbedAt(want, table, ids, s.scale, positions, at)
+	s.check(t, "EmbedAt", rowvec.EmbedAt(dst, table, ids, s.scale, positions, at), dst, want, false)
+}
+
+// check reports an error of a kernel, or a result that is not the wanted one.
+func (s shape) check(t *testing.T, kernel string, err error, got, want rowvec.Matrix, exactNaN bool) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s %v: %v", kernel, s, err)
+	}
+	if d := diff(got.Data, want.Data, exactNaN); d != "" {
+		t.Fatalf("%s %v: %s", kernel, s, d)
+	}
+}
+
+// compare runs every kernel on one shape against its definition.
+func compare[I, P rowvec.ID](t *testing.T, alloc func() allocator, s shape) {
+	t.Helper()
+	compareForward[I, P](t, alloc, s)
+	rng := rand.New(rand.NewPCG(uint64(s.n), uint64(s.dim)))
+	table := matrix(alloc(), rng, s.rows, s.dim, s.gap)
+	positions := matrix(alloc(), rng, s.start+s.seq+2, s.dim, s.gap*2)
+	src := matrix(alloc(), rng, s.n, s.dim, s.gap)
+	ids := randomIDs[I](rng, s.n, s.rows)
+	at := randomIDs[P](rng, s.n, positions.Rows)
+
+	wantTable, wantPositions := clone(table), clone(positions)
+	kernels.ScatterAdd(wantTable, ids, s.scale, src)
+	s.check(t, "ScatterAdd", rowvec.ScatterAdd(table, ids, s.scale, src), table, wantTable, false)
+
+	kernels.ScatterAdd(wantTable, ids, s.scale, src)
+	counted := make([]int, s.n)
+	for i := range counted {
+		counted[i] = s.start + i%s.seq
+	}
+	kernels.ScatterAdd(wantPositions, counted, 1, src)
+	s.check(t, "EmbedBackward", rowvec.EmbedBackward(table, positions, ids, s.scale, src, s.start, s.seq), table, wantTable, false)
+	s.check(t, "EmbedBackward, positions", nil, positions, wantPositions, false)
+
+	kernels.ScatterAdd(wantTable, ids, s.scale, src)
+	kernels.ScatterAdd(wantPositions, at, 1, src)
+	s.check(t, "EmbedAtBackward", rowvec.EmbedAtBackward(table, positions, ids, s.scale, src, at), table, wantTable, false)
+	s.check(t, "EmbedAtBackward, positions", nil, positions, wantPositions, false)
+
+	window := rowvec.Matrix{Rows: s.seq, Cols: s.dim, Data: positions.Data, Stride: positions.Stride}
+	wantWindow := window
+	wantWindow.Data = wantPositions.Data
+	kernels.AddBatches(wantWindow, src, s.n/s.seq)
+	s.check(t, "AddBatches", rowvec.AddBatches(window, src), window, wantWindow, false)
+
+	if s.dim == 0 {
+		return
+	}
+	x, y := src.Data, append(alloc()(len(src.Data))[:0], src.Data...)
+	rng.Shuffle(len(y), func(i, j int) { y[i], y[j] = y[j], y[i] })
+	vector := func(kernel string, run func(x []float32) error, define func(x []float32)) {
+		t.Helper()
+		want := append([]float32(nil), x...)
+		define(want)
+		err := run(x)
+		if d := diff(x, want, false); d != "" || err != nil {
+			t.Fatalf("%s %v: %v %s", kernel, s, err, d)
+		}
+	}
+	vector("AddScaled", func(x []float32) error { return rowvec.AddScaled(x, s.scale, y) },
+		func(x []float32) { kernels.AddScaled(x, s.scale, y) })
+	vector("AddScaled in place", func(x []float32) error { return rowvec.AddScaled(x, s.scale, x) },
+		func(x []float32) { kernels.AddScaled(x, s.scale, x) })
+	vector("Add", func(x []float32) error { return rowvec.Add(x, y) }, func(x []float32) { kernels.Add(x, y) })
+	vector("Add in place", func(x []float32) error { return rowvec.Add(x, x) }, func(x []float32) { kernels.Add(x, x) })
+	vector("Scale", func(x []float32) error { rowvec.Scale(x, s.scale); return nil },
+		func(x []float32) { kernels.Scale(x, s.scale) })
+}
+
+// heap allocates ordinary memory, from a start that is not aligned.
+func heap() allocator {
+	return func(n int) []float32 { return make([]float32, n+3)[3:] }
+}
+
+func TestEveryDim(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for dim := range maxDim + 1 {
+			for _, gap := range []int{0, 1, 7} {
+				compare[int32, int](t, heap, shape{dim: dim, gap: gap, n: 12, rows: 9, seq: 4, start: 2, scale: 1.7})
+			}
+			compare[uint64, int32](t, heap, shape{dim: dim, n: 1, rows: 1, seq: 1, scale: -3})
+		}
+	})
+}
+
+type named uint32
+
+func TestEveryIDType(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{5, 64} {
+			s := shape{dim: dim, n: 12, rows: 9, seq: 4, start: 2, scale: 1.7}
+			compare[int, uint64](t, heap, s)
+			compare[int32, uint](t, heap, s)
+			compare[int64, named](t, heap, s)
+			compare[uint, int64](t, heap, s)
+			compare[uint32, int32](t, heap, s)
+			compare[uint64, int](t, heap, s)
+			compare[named, uint32](t, heap, s)
+		}
+	})
+}
+
+func TestScales(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, scale := range special {
+			compare[int32, int](t, heap, shape{dim: 37, n: 12, rows: 9, seq: 4, start: 2, scale: scale})
+		}
+	})
+}
+
+// TestChunks has more rows and longer rows than one call of assembly does.
+func TestChunks(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, s := range []shape{
+			{dim: 1, n: 9001, rows: 5000, seq: 9001},
+			{dim: 3, n: 8200, rows: 77, seq: 1},
+			{dim: 3, n: 9000, rows: 77, seq: 3000},
+			{dim: 300, n: 660, rows: 500, seq: 33},
+			{dim: 768, n: 256, rows: 500, seq: 1, start: 5},
+			{dim: 768, n: 256, rows: 500, seq: 128, start: 5},
+			{dim: 1<<16 - 1, n: 3, rows: 2, seq: 3},
+			{dim: 1 << 16, n: 3, rows: 2, seq: 1},
+			{dim: 1<<16 + 1, n: 2, rows: 2, seq: 2},
+			{dim: 1<<17 + 19, n: 4, rows: 3, seq: 2, start: 1},
+		} {
+			s.gap, s.scale = 1, 0.3
+			compare[int32, uint64](t, heap, s)
+			compare[uint64, int32](t, heap, s)
+		}
+	})
+}
+
+// TestPrefetch reads tables that are large enough to be prefetched, with fewer and with more ids than that looks ahead.
+func TestPrefetch(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 8, 33, 768, 5000} {
+			for _, n := range []int{1, 3, 40} {
+				compare[int64, int](t, heap, shape{dim: dim, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})
+			}
+		}
+	})
+}
+
+// TestStream has every result written past the caches where that can be: aligned ones with whole vectors.
+func TestStream(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for shift := range 9 {
+			aligned := func() allocator {
+				return func(n int) []float32 {
+					x := make([]float32, n+32)
+					for uintptr(unsafe.Pointer(&x[0]))%64 != 0 {
+						x = x[1:]
+					}
+					return x[shift:][:n]
+				}
+			}
+			for dim := 1; dim <= maxDim; dim++ {
+				for _, gap := range []int{0, 8} {
+					compareForward[int32, int](t, aligned, shape{dim: dim, gap: gap, n: 12, rows: 9, seq: 4, start: 2, scale: 3})
+				}
+			}
+			compareForward[int64, int](t, aligned, shape{dim: 72, gap: 8, n: 9000, rows: 300, seq: 250, scale: 3})
+			compareForward[int64, int](t, aligned, shape{dim: 1<<16 + 8, n: 2, rows: 3, seq: 1, scale: 3})
+		}
+	})
+}
+
+// TestUnfused uses numbers for which a fused multiply-add gives another result.
+func TestUnfused(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		const a = 1 + 0x1p-12
+		for dim := 1; dim <= 65; dim++ {
+			dst, src := make([]float32, dim), make([]float32, dim)
+			for i := range dst {
+				dst[i], src[i] = -1-0x1p-11, a
+			}
+			if err := rowvec.AddScaled(dst, a, src); err != nil {
+				t.Fatal(err)
+			}
+			for i, x := range dst {
+				if x != 0 { // a*a is 1 + 2^-11 + 2^-24, of which rounding leaves 1 + 2^-11
+					t.Fatalf("dim %d: element %d is %v, want 0", dim, i, x)
+				}
+			}
+		}
+	})
+}

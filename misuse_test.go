@@ -1,0 +1,319 @@
+package rowvec_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+)
+
+// call is the arguments of a kernel, valid until a case spoils one of them.
+type call struct {
+	dst, table, src, positions, grad, window rowvec.Matrix
+	ids, at                                  []int64
+	start, seq                               int
+}
+
+func newCall() *call {
+	rng := rand.New(rand.NewPCG(5, 6))
+	make := func(rows int) rowvec.Matrix { return matrix(heap(), rng, rows, 5, 1) }
+	return &call{
+		dst: make(4), table: make(7), src: make(4), positions: make(6), grad: make(6), window: make(2),
+		ids: []int64{6, 0, 3, 3}, at: []int64{5, 0, 1, 1}, start: 1, seq: 2,
+	}
+}
+
+var kernelCalls = map[string]func(c *call) error{
+	"Gather":       func(c *call) error { return rowvec.Gather(c.dst, c.table, c.ids) },
+	"GatherScaled": func(c *call) error { return rowvec.GatherScaled(c.dst, c.table, c.ids, 2) },
+	"Embed": func(c *call) error {
+		return rowvec.Embed(c.dst, c.table, c.ids, 2, c.positions, c.start, c.seq)
+	},
+	"EmbedAt":    func(c *call) error { return rowvec.EmbedAt(c.dst, c.table, c.ids, 2, c.positions, c.at) },
+	"ScatterAdd": func(c *call) error { return rowvec.ScatterAdd(c.table, c.ids, 2, c.src) },
+	"EmbedBackward": func(c *call) error {
+		return rowvec.EmbedBackward(c.table, c.grad, c.ids, 2, c.src, c.start, c.seq)
+	},
+	"EmbedAtBackward": func(c *call) error {
+		return rowvec.EmbedAtBackward(c.table, c.grad, c.ids, 2, c.src, c.at)
+	},
+	"AddBatches": func(c *call) error { return rowvec.AddBatches(c.window, c.src) },
+}
+
+// misuses are the ways to call kernels wrongly: which kernels, what is spoilt, and what the error says.
+var misuses = []struct {
+	name    string
+	kernels string
+	spoil   func(c *call)
+	want    string
+}{
+	{"id too large", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward",
+		func(c *call) { c.ids[2] = 7 }, "rowvec: id 7 at position 2 is outside [0, 7)"},
+	{"id negative", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward",
+		func(c *call) { c.ids[0] = -1 }, "rowvec: id -1 at position 0 is outside [0, 7)"},
+	{"id far below", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward",
+		func(c *call) { c.ids[3] = math.MinInt64 }, "rowvec: id -9223372036854775808 at position 3 is outside [0, 7)"},
+	{"id without rows", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward",
+		func(c *call) { c.table.Rows = 0 }, "rowvec: id 6 at position 0 is outside [0, 0)"},
+	{"position id too large", "EmbedAt EmbedAtBackward",
+		func(c *call) { c.at[3] = 6 }, "rowvec: position id 6 at position 3 is outside [0, 6)"},
+	{"position id negative", "EmbedAt EmbedAtBackward",
+		func(c *call) { c.at[0] = -5 }, "rowvec: position id -5 at position 0 is outside [0, 6)"},
+
+	{"rows of dst", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.dst.Rows = 3 }, "dst.Rows is 3, want 4"},
+	{"rows of src", "ScatterAdd", func(c *call) { c.src.Rows = 3 }, "src.Rows is 3, want 4"},
+	{"rows of dOut", "EmbedBackward EmbedAtBackward", func(c *call) { c.src.Rows = 3 }, "dOut.Rows is 3, want 4"},
+	{"rows of a batch", "AddBatches", func(c *call) { c.src.Rows = 3 }, "src.Rows is 3, want a multiple of 2"},
+	{"no rows of a batch", "AddBatches", func(c *call) { c.window.Rows = 0 }, "src.Rows is 4, want a multiple of 0"},
+	{"columns of dst", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.dst.Cols = 4 }, "dst.Cols is 4, want 5"},
+	{"columns of src", "ScatterAdd AddBatches", func(c *call) { c.src.Cols = 4 }, "src.Cols is 4, want 5"},
+	{"columns of positions", "Embed EmbedAt", func(c *call) { c.positions.Cols = 4 }, "positions.Cols is 4, want 5"},
+	{"columns of positions' gradient", "EmbedBackward", func(c *call) { c.grad.Cols = 4 }, "positions.Cols is 4, want 5"},
+	{"length of at", "EmbedAt", func(c *call) { c.at = c.at[:3] }, "len(at) is 3, want 4"},
+	{"nil at", "EmbedAt", func(c *call) { c.at = nil }, "len(at) is 0, want 4"},
+
+	{"negative rows", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.dst.Rows = -4 }, "dst.Rows is -4, want at least 0"},
+	{"negative columns", "Gather Embed", func(c *call) { c.table.Cols = -1 }, "table.Cols is -1, want at least 0"},
+	{"stride too small", "Gather Embed", func(c *call) { c.table.Stride = 4 }, "table.Stride is 4, want at least 5"},
+	{"negative stride", "Gather ScatterAdd", func(c *call) { c.table.Stride = -6 }, "Stride is -6, want at least 5"},
+	{"data too short", "Gather Embed", func(c *call) { c.table.Data = c.table.Data[:40] },
+		"len(table.Data) is 40, want at least 41"},
+	{"nil data", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.dst.Data = nil },
+		"len(dst.Data) is 0, want at least 23"},
+	{"nil gradient", "ScatterAdd", func(c *call) { c.table.Data = nil }, "len(dst.Data) is 0, want at least 41"},
+	{"overflow", "Gather Embed", func(c *call) { c.table.Rows = math.MaxInt; c.table.Stride = 1 << 20 },
+		"table.Rows is 9223372036854775807, want at most 8796093022208"},
+
+	{"sequence of 0", "Embed EmbedBackward", func(c *call) { c.seq = 0 }, "seq is 0, want at least 1"},
+	{"no multiple", "Embed EmbedBackward", func(c *call) { c.seq = 3 }, "len(ids) is 4, want a multiple of 3"},
+	{"negative start", "Embed EmbedBackward", func(c *call) { c.start = -1 }, "start is -1, want at least 0"},
+	{"start beyond", "Embed EmbedBackward", func(c *call) { c.start = 5 }, "start is 5, want at most 4"},
+	{"sequence beyond", "Embed EmbedBackward", func(c *call) { c.positions.Rows, c.grad.Rows, c.seq = 3, 3, 4 },
+		"seq is 4, want at most 3"},
+
+	{"dst is the table", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.dst.Data = c.table.Data[1:] },
+		"dst overlaps table"},
+	{"dst is the positions", "Embed EmbedAt", func(c *call) { c.dst.Data = c.positions.Data }, "dst overlaps positions"},
+	{"src is dst", "ScatterAdd", func(c *call) { c.src.Data = c.table.Data }, "dst overlaps src"},
+	{"src is the window", "AddBatches", func(c *call) { c.window.Data = c.src.Data[6:] }, "dst overlaps src"},
+	{"gradients overlap", "EmbedBackward", func(c *call) { c.grad.Data = c.table.Data }, "positions overlaps tokens"},
+	{"dOut is a gradient", "EmbedBackward EmbedAtBackward", func(c *call) { c.grad.Data, c.grad.Rows, c.at[0] = c.src.Data, 4, 2 },
+		"overlaps dOut"},
+	{"ids lie in dst", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.ids = alias(c.dst.Data[1:], c.ids) },
+		"dst overlaps ids"},
+}
+
+// alias returns ids kept in the memory of x.
+func alias(x []float32, ids []int64) []int64 {
+	if uintptr(unsafe.Pointer(&x[0]))%8 != 0 {
+		x = x[1:]
+	}
+	a := unsafe.Slice((*int64)(unsafe.Pointer(&x[0])), len(ids))
+	copy(a, ids)
+	return a
+}
+
+func (c *call) memory() [][]float32 {
+	return [][]float32{c.dst.Data, c.table.Data, c.src.Data, c.positions.Data, c.grad.Data, c.window.Data}
+}
+
+func TestMisuse(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for name, run := range kernelCalls {
+			if err := run(newCall()); err != nil {
+				t.Fatalf("%s with nothing spoilt: %v", name, err)
+			}
+		}
+		for _, m := range misuses {
+			if unsafe.Sizeof(0) == 4 && m.name == "overflow" {
+				continue
+			}
+			for name := range strings.FieldsSeq(m.kernels) {
+				t.Run(m.name+"/"+name, func(t *testing.T) {
+					c := newCall()
+					m.spoil(c)
+					var before [][]float32
+					for _, x := range c.memory() {
+						before = append(before, append([]float32(nil), x...))
+					}
+					err := kernelCalls[name](c)
+					if err == nil || !strings.Contains(err.Error(), m.want) {
+						t.Fatalf("error %v, want one with %q", err, m.want)
+					}
+					var index *rowvec.IndexError
+					var shape *rowvec.ShapeError
+					var overlap *rowvec.OverlapError
+					if !errors.As(err, &index) && !errors.As(err, &shape) && !errors.As(err, &overlap) {
+						t.Errorf("error is a %T", err)
+					}
+					for i, x := range c.memory() {
+						if d := diff(x, before[i], true); d != "" {
+							t.Errorf("memory %d changed: %s", i, d)
+						}
+					}
+				})
+			}
+		}
+	})
+}
+
+// TestIndexErrors has the extreme values of each type, which must be printed exactly.
+func TestIndexErrors(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		badID(t, []int{1, math.MinInt}, int64(math.MinInt))
+		badID(t, []int32{1, math.MinInt32}, int64(math.MinInt32))
+		badID(t, []int64{1, math.MaxInt64}, int64(math.MaxInt64))
+		badID(t, []uint32{1, math.MaxUint32}, int64(math.MaxUint32))
+		badID(t, []uint64{1, math.MaxUint64}, uint64(math.MaxUint64))
+		badID(t, []uint64{1, 1 << 63}, uint64(1<<63))
+		badID(t, []uint64{1, 1 << 32}, int64(1<<32))
+		badID(t, []named{1, 9}, int64(9))
+	})
+}
+
+// badID puts the bad id, the second, at every place of lists that reach every path of the check.
+func badID[I rowvec.ID](t *testing.T, pair []I, value any) {
+	t.Helper()
+	table, _ := rowvec.NewMatrix(2, 1)
+	for n := 1; n <= 150; n++ {
+		dst, _ := rowvec.NewMatrix(n, 1)
+		ids := make([]I, n)
+		for i := range ids {
+			ids[i] = pair[1]
+			want := &rowvec.IndexError{What: "id", Position: i, Index: value, Rows: 2}
+			var got *rowvec.IndexError
+			if err := rowvec.Gather(dst, table, ids); !errors.As(err, &got) || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%d ids of %T: error %v, want %v", n, pair[0], err, want)
+			}
+			ids[i] = pair[0]
+		}
+		if err := rowvec.Gather(dst, table, ids); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestNegative32BitIDs has a table with more rows than int32 can count: read as unsigned, -1 would be one of them.
+func TestNegative32BitIDs(t *testing.T) {
+	if unsafe.Sizeof(0) < 8 {
+		t.Skip("needs more rows than 32 bits count")
+	}
+	rows := uint64(1<<32 - 1)
+	// Stride 0 is no valid stride, but without columns a matrix has no data.
+	table := rowvec.Matrix{Rows: int(rows), Cols: 0}
+	dst := rowvec.Matrix{Rows: 1, Cols: 0}
+	isatest.Each(t, func(t *testing.T) {
+		if err := rowvec.Gather(dst, table, []int32{-1}); err == nil {
+			t.Error("no error for -1")
+		}
+		if err := rowvec.Gather(dst, table, []uint32{1<<32 - 2}); err != nil {
+			t.Error(err)
+		}
+		if err := rowvec.Gather(dst, table, []uint32{1<<32 - 1}); err == nil {
+			t.Error("no error for 2^32-1 of 2^32-1 rows")
+		}
+		table.Rows++
+		if err := rowvec.Gather(dst, table, []uint32{1<<32 - 1}); err != nil {
+			t.Error(err)
+		}
+		table.Rows--
+	})
+}
+
+func TestVectorMisuse(t *testing.T) {
+	x := make([]float32, 9)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{rowvec.AddScaled(x, 1, x[:8]), "rowvec: AddScaled: len(src) is 8, want 9"},
+		{rowvec.Add(x[:8], x), "rowvec: Add: len(src) is 9, want 8"},
+		{rowvec.AddScaled(x[1:], 1, x[:8]), "rowvec: AddScaled: dst overlaps src"},
+		{rowvec.Add(x[:5], x[4:]), "rowvec: Add: dst overlaps src"},
+		{rowvec.Add(nil, x), "rowvec: Add: len(src) is 9, want 0"},
+	} {
+		if c.err == nil || c.err.Error() != c.want {
+			t.Errorf("error %v, want %s", c.err, c.want)
+		}
+	}
+}
+
+func TestNewMatrixMisuse(t *testing.T) {
+	for _, c := range []struct{ rows, cols int }{{-1, 1}, {1, -1}, {math.MaxInt, 2}, {math.MaxInt / 4, 2}, {math.MaxInt/4 + 1, 1}, {1 << 15, math.MaxInt >> 16}} {
+		m, err := rowvec.NewMatrix(c.rows, c.cols)
+		var shape *rowvec.ShapeError
+		if !errors.As(err, &shape) || m.Data != nil {
+			t.Errorf("NewMatrix(%d, %d): %v", c.rows, c.cols, err)
+		}
+	}
+}
+
+// TestSideBySide: matrices that share a buffer without sharing an element are no overlap.
+func TestSideBySide(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		data := make([]float32, 5*8)
+		left := rowvec.Matrix{Rows: 5, Cols: 3, Data: data, Stride: 8}
+		right := rowvec.Matrix{Rows: 5, Cols: 5, Data: data[3:], Stride: 8}
+		narrow := right
+		narrow.Cols = 3
+		ids := []int{0, 1, 2, 3, 4}
+		if err := rowvec.Gather(left, narrow, ids); err != nil {
+			t.Error(err)
+		}
+		if err := rowvec.Gather(narrow, left, ids); err != nil {
+			t.Error(err)
+		}
+		right.Data = data[2:]
+		right.Cols = 3
+		var overlap *rowvec.OverlapError
+		if err := rowvec.Gather(left, right, ids); !errors.As(err, &overlap) {
+			t.Errorf("shared column: %v", err)
+		}
+		right.Data = data[6:]
+		right.Rows, left.Rows = 4, 4
+		if err := rowvec.Gather(left, right, ids[:4]); !errors.As(err, &overlap) {
+			t.Errorf("column that wraps into the next row: %v", err)
+		}
+	})
+}
+
+// TestEmpty: empty input is no error, whatever is empty.
+func TestEmpty(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		var none rowvec.Matrix
+		table, _ := rowvec.NewMatrix(3, 4)
+		empty := rowvec.Matrix{Cols: 4}
+		thin := rowvec.Matrix{Rows: 3}
+		ids := []int{2, 0, 1}
+		for i, err := range []error{
+			rowvec.Gather[int](none, none, nil),
+			rowvec.Gather[int](empty, table, nil),
+			rowvec.Gather(thin, thin, ids),
+			rowvec.GatherScaled[int](empty, table, nil, 2),
+			rowvec.ScatterAdd[int](table, nil, 1, empty),
+			rowvec.ScatterAdd(thin, ids, 1, thin),
+			rowvec.Embed[int](empty, table, nil, 1, empty, 0, 0),
+			rowvec.Embed(thin, thin, ids, 1, thin, 0, 3),
+			rowvec.EmbedAt[int, int](empty, table, nil, 1, table, nil),
+			rowvec.EmbedAt(thin, thin, ids, 1, thin, ids),
+			rowvec.EmbedBackward[int](table, empty, nil, 1, empty, 0, 1),
+			rowvec.EmbedAtBackward[int, int](table, empty, nil, 1, empty, nil),
+			rowvec.AddBatches(table, empty),
+			rowvec.AddBatches(thin, thin),
+			rowvec.AddBatches(none, none),
+			rowvec.AddScaled(nil, 1, nil),
+			rowvec.Add(nil, nil),
+		} {
+			if err != nil {
+				t.Errorf("case %d: %v", i, err)
+			}
+		}
+		rowvec.Scale(nil, 1)
+	})
+}

@@ -1,0 +1,48 @@
+package rowvec
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/rowvec/rowvec/internal/isatest"
+)
+
+// TestRowsCheckTheirIDs calls the kernels behind the check of all ids with ids that it would refuse, as if they had
+// changed since: each kernel has to stop at the first and say how many rows it has done.
+func TestRowsCheckTheirIDs(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		stopAt(t, []int32{math.MinInt32, -1, 5, math.MaxInt32})
+		stopAt(t, []uint32{5, 1 << 31, math.MaxUint32})
+		stopAt(t, []int64{math.MinInt64, -1, 5, 1 << 32, math.MaxInt64})
+		stopAt(t, []uint64{5, 1 << 32, 1<<32 + 1, 1 << 63, math.MaxUint64})
+	})
+}
+
+func stopAt[I ID](t *testing.T, bad []I) {
+	t.Helper()
+	table, _ := NewMatrix(5, 3)
+	rows, _ := NewMatrix(7, 3)
+	good := make([]I, 7)
+	for _, id := range bad {
+		for at := range good {
+			ids := make([]I, len(good))
+			ids[at] = id
+			for name, done := range map[string]int{
+				"gather":             gather(&rows, &table, ids),
+				"gatherScaled":       gatherScaled(&rows, &table, ids, 2),
+				"scatterAdd":         scatterAdd(&table, ids, 2, &rows),
+				"embed":              embed(&rows, &table, ids, 2, &table, 0, 1),
+				"embedAt":            embedAt(&rows, &table, ids, 2, &table, good),
+				"embedAt, positions": embedAt(&rows, &table, good, 2, &table, ids),
+			} {
+				if done != at {
+					t.Errorf("%s has done %d rows in front of id %d at %d", name, done, id, at)
+				}
+			}
+		}
+	}
+	if err := checkDone("Gather", 3, 7); !errors.Is(err, ErrChanged) {
+		t.Errorf("error %v", err)
+	}
+}

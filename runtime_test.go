@@ -1,0 +1,215 @@
+package rowvec_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/race"
+)
+
+// TestNoAllocation keeps all buffers on the stack: what lets an argument escape allocates.
+func TestNoAllocation(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		allocs := testing.AllocsPerRun(100, func() {
+			var table, positions, dst [6 * 7]float32
+			var ids, at [6]int32
+			m := func(x *[6 * 7]float32) rowvec.Matrix { return rowvec.Matrix{Rows: 6, Cols: 7, Data: x[:], Stride: 7} }
+			errs := [...]error{
+				rowvec.Gather(m(&dst), m(&table), ids[:]),
+				rowvec.GatherScaled(m(&dst), m(&table), ids[:], 2),
+				rowvec.Embed(m(&dst), m(&table), ids[:], 2, m(&positions), 0, 3),
+				rowvec.EmbedAt(m(&dst), m(&table), ids[:], 2, m(&positions), at[:]),
+				rowvec.ScatterAdd(m(&table), ids[:], 2, m(&dst)),
+				rowvec.EmbedBackward(m(&table), m(&positions), ids[:], 2, m(&dst), 0, 3),
+				rowvec.EmbedAtBackward(m(&table), m(&positions), ids[:], 2, m(&dst), at[:]),
+				rowvec.AddScaled(dst[:], 2, table[:]),
+				rowvec.Add(dst[:], table[:]),
+				rowvec.AddBatches(m(&positions), m(&dst)),
+				rowvec.CheckIDs(ids[:], 6),
+				rowvec.Gather(rowvec.Matrix{Rows: 1, Cols: 7, Data: dst[:7], Stride: 7}, m(&table), ids[:1]),
+			}
+			if rowvec.Overlap(m(&dst), m(&table)) {
+				t.Error("two arrays overlap")
+			}
+			rowvec.Scale(dst[:], 2)
+			for _, err := range errs {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("%v allocations", allocs)
+		}
+	})
+}
+
+// TestIDsChangeMeanwhile has another goroutine make an id invalid and valid again while kernels run: every outcome but
+// a fault will do, and an error must be one of the two kinds.
+func TestIDsChangeMeanwhile(t *testing.T) {
+	if race.Enabled {
+		t.Skip("is a race on purpose")
+	}
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(7, 8))
+		table := matrix(heap(), rng, 100, 24, 0)
+		dst := matrix(heap(), rng, 512, 24, 0)
+		ids := randomIDs[int64](rng, dst.Rows, table.Rows)
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for !stop.Load() {
+				for range 500 {
+					atomic.StoreInt64(&ids[300], -1<<40)
+				}
+				for range 500 {
+					atomic.StoreInt64(&ids[300], 5)
+				}
+				runtime.Gosched()
+			}
+		})
+		var changed, refused int
+		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+			for _, err := range []error{
+				rowvec.Gather(dst, table, ids),
+				rowvec.GatherScaled(dst, table, ids, 2),
+				rowvec.Embed(dst, table, ids, 2, table, 0, 64),
+				rowvec.EmbedAt(dst, table, ids, 2, table, ids),
+				rowvec.ScatterAdd(table, ids, 1, dst),
+			} {
+				var index *rowvec.IndexError
+				switch {
+				case errors.Is(err, rowvec.ErrChanged):
+					changed++
+				case errors.As(err, &index):
+					refused++
+				case err != nil:
+					t.Errorf("error %v", err)
+				}
+			}
+		}
+		stop.Store(true)
+		wg.Wait()
+		t.Logf("%d refused, %d changed meanwhile", refused, changed)
+	})
+}
+
+// TestPreemption stops the world, over and over, while one goroutine is in calls that each last long. A call that could
+// not be preempted would hold it up for a time between none and its own length, and so for more than a 32nd of it 31
+// times in 32. Machines are shared: it is enough if one stop in seven is faster, in one of some attempts.
+func TestPreemption(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("needs two processors")
+	}
+	isatest.Each(t, func(t *testing.T) {
+		if rowvec.ISA() == "portable" {
+			t.Skip("plain Go can be preempted anywhere but in copy, which is the runtime's own")
+		}
+		const n = 1 << 25
+		x, y := make([]float32, n), make([]float32, n)
+		table := rowvec.Matrix{Rows: 16, Cols: 1 << 10, Data: y, Stride: 1 << 10}
+		rows := rowvec.Matrix{Rows: n >> 10, Cols: 1 << 10, Data: x, Stride: 1 << 10}
+		one := rowvec.Matrix{Rows: 2, Cols: n / 2, Data: x, Stride: n / 2}
+		sum := rowvec.Matrix{Rows: 1, Cols: n / 2, Data: y, Stride: n / 2}
+		ids := make([]int32, n>>10)
+		thin := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 64}
+		for name, call := range map[string]func() error{
+			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
+			"Gather":     func() error { return rowvec.Gather(rows, table, ids) },
+			"ScatterAdd": func() error { return rowvec.ScatterAdd(table, ids, 1, rows) },
+			"long rows":  func() error { return rowvec.Gather(one, sum, ids[:2]) },
+			"AddBatches": func() error { return rowvec.AddBatches(sum, one) },
+			"thin rows":  func() error { return rowvec.AddBatches(rowvec.Matrix{Rows: 1, Cols: 1, Data: y, Stride: 1}, thin) },
+			"Add":        func() error { return rowvec.Add(x, y) },
+			"Scale":      func() error { rowvec.Scale(x, 1); return nil },
+		} {
+			var report string
+			for range 6 {
+				wait, length := stopTheWorld(t, call)
+				report = fmt.Sprintf("%s: the world stops after %v; a call lasts %v", name, wait, length)
+				if wait <= max(length/32, 150*time.Microsecond) {
+					t.Log(report)
+					report = ""
+					break
+				}
+			}
+			if report != "" {
+				t.Error(report)
+			}
+		}
+	})
+}
+
+// stopTheWorld returns the seventh quantile of the times that it takes while call is running, and how long a call lasts.
+func stopTheWorld(t *testing.T, call func() error) (wait, length time.Duration) {
+	t.Helper()
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	var last atomic.Int64
+	wg.Go(func() {
+		for !stop.Load() {
+			begin := time.Now()
+			if err := call(); err != nil {
+				t.Error(err)
+			}
+			last.Store(int64(time.Since(begin)))
+		}
+	})
+	for last.Load() == 0 {
+		runtime.Gosched()
+	}
+	var waits []time.Duration
+	for range 42 {
+		begin := time.Now()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		waits = append(waits, time.Since(begin))
+		time.Sleep(100 * time.Microsecond)
+	}
+	stop.Store(true)
+	wg.Wait()
+	slices.Sort(waits)
+	return waits[len(waits)/7], time.Duration(last.Load())
+}
+
+// TestConcurrentReaders has goroutines read one table while stacks grow and garbage is collected.
+func TestConcurrentReaders(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(9, 10))
+		table := matrix(heap(), rng, 200, 33, 2)
+		ids := randomIDs[uint32](rng, 50, table.Rows)
+		want := matrix(heap(), rng, len(ids), 33, 0)
+		if err := rowvec.Embed(want, table, ids, 2, table, 3, 10); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 50 {
+					var data [50 * 33]float32
+					dst := rowvec.Matrix{Rows: 50, Cols: 33, Data: data[:], Stride: 33}
+					if err := rowvec.Embed(dst, table, ids, 2, table, 3, 10); err != nil {
+						t.Error(err)
+					}
+					if d := diff(dst.Data, want.Data, false); d != "" {
+						t.Error(d)
+					}
+					_ = make([]byte, 1<<16)
+				}
+			})
+		}
+		for range 5 {
+			runtime.GC()
+		}
+		wg.Wait()
+	})
+}
