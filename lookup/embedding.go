@@ -1,0 +1,224 @@
+// Package lookup turns token ids into vectors: token tables and the complete embedding layer of a transformer, forward
+// and backward, as PyTorch's nn.Embedding and the layers built on it do, on the kernels of package rowvec.
+//
+// Matrices have one row for each token, in the order of the ids, whatever the shape of the batch: a batch of shape
+// (batch, seq) has batch*seq rows. Forward passes may be called by any number of goroutines at once; Backward writes to
+// the gradients it is given, so each of those may be in one call at a time. Nothing is allocated in steady state.
+//
+// Errors are those of package rowvec, and name the method: ShapeError for sizes and lengths that do not fit, IndexError
+// for an id outside [0, Vocab) or a position beyond the limit, OverlapError for a destination that shares memory with an
+// input. After any of these, everything is as it was. Only ErrChanged, for ids or positions that another goroutine has
+// changed during the call, leaves part of the destination written.
+package lookup
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/pages"
+	"github.com/rowvec/rowvec/internal/philox"
+	"github.com/rowvec/rowvec/internal/work"
+)
+
+// Embedding is a table of token vectors, one row for each id of a vocabulary.
+type Embedding struct {
+	weight  rowvec.Matrix
+	padding int // -1: none
+	scaled  bool
+	scale   float32
+	workers int
+}
+
+// Option changes how NewEmbedding and FromMatrix make an embedding.
+type Option func(*settings)
+
+type settings struct {
+	padding    int
+	hasPadding bool
+	scaled     bool
+	workers    int
+	xavier     bool
+	seed       uint64
+	std        float32
+	normal     bool
+}
+
+// Xavier fills a new table uniformly from (-limit, limit) with limit = sqrt(6/(vocab+dim)), after Glorot and Bengio,
+// "Understanding the difficulty of training deep feedforward neural networks" (2010). It is the default, with seed 0.
+// Equal seeds give the same bits on every machine.
+func Xavier(seed uint64) Option {
+	return func(s *settings) { s.xavier, s.normal, s.seed = true, false, seed }
+}
+
+// Normal fills a new table from the normal distribution with mean 0 and standard deviation std, which must be at least 0
+// and finite. nn.Embedding uses std = 1, GPT-2 0.02. Equal seeds give the same bits on every machine.
+func Normal(std float32, seed uint64) Option {
+	return func(s *settings) { s.xavier, s.normal, s.seed, s.std = false, true, seed, std }
+}
+
+// Padding names the id that stands for no token. Its row of a new table is zero, and it never receives a gradient.
+func Padding(id int) Option {
+	return func(s *settings) { s.padding, s.hasPadding = id, true }
+}
+
+// Scaled multiplies token vectors by sqrt(dim), as in Vaswani et al., "Attention is all you need" (2017), 3.4.
+func Scaled() Option { return func(s *settings) { s.scaled = true } }
+
+// Workers bounds the number of goroutines that one call splits large work over. The default, 0, is GOMAXPROCS at the
+// time that the embedding is made. Results have the same bits for any number.
+func Workers(n int) Option { return func(s *settings) { s.workers = n } }
+
+// NewEmbedding returns an embedding with a new table of vocab rows and dim columns, filled as the options say. vocab and
+// dim must be at least 1, and their product must be addressable.
+func NewEmbedding(vocab, dim int, options ...Option) (*Embedding, error) {
+	const op = "lookup.NewEmbedding"
+	if err := checkSizes(op, "vocab", vocab, "dim", dim); err != nil {
+		return nil, err
+	}
+	s := collect(options)
+	if err := s.check(op, vocab); err != nil {
+		return nil, err
+	}
+	weight, err := check.NewMatrix(op, "vocab", vocab, dim)
+	if err != nil {
+		return nil, err
+	}
+	e := newEmbedding(weight, s)
+	pages.Advise(weight.Data)
+	e.initialise(s)
+	pages.Collapse(weight.Data)
+	return e, nil
+}
+
+// FromMatrix returns an embedding whose table is weight, not a copy: changes of one are seen by the other. It writes
+// nothing, not even the row of the padding id. Options that fill a table are an error.
+func FromMatrix(weight rowvec.Matrix, options ...Option) (*Embedding, error) {
+	const op = "lookup.FromMatrix"
+	if err := checkSizes(op, "weight.Rows", weight.Rows, "weight.Cols", weight.Cols); err != nil {
+		return nil, err
+	}
+	if err := rowvec.CheckMatrix(op, "weight", weight); err != nil {
+		return nil, err
+	}
+	s := collect(options)
+	if s.xavier || s.normal {
+		return nil, fmt.Errorf("rowvec: %s: the table is filled already; Xavier and Normal are for NewEmbedding", op)
+	}
+	if err := s.check(op, weight.Rows); err != nil {
+		return nil, err
+	}
+	return newEmbedding(weight, s), nil
+}
+
+func collect(options []Option) (s settings) {
+	for _, option := range options {
+		if option != nil {
+			option(&s)
+		}
+	}
+	return s
+}
+
+func (s settings) check(op string, vocab int) error {
+	switch {
+	case s.hasPadding && s.padding < 0:
+		return check.AtLeast(op, "padding id", s.padding, 0)
+	case s.hasPadding && s.padding >= vocab:
+		return check.AtMost(op, "padding id", s.padding, vocab-1)
+	case s.workers < 0:
+		return check.AtLeast(op, "workers", s.workers, 0)
+	case s.normal && !(s.std >= 0 && s.std <= math.MaxFloat32):
+		return fmt.Errorf("rowvec: %s: standard deviation is %v, want a finite one of at least 0", op, s.std)
+	}
+	return nil
+}
+
+func checkSizes(op, vocabName string, vocab int, dimName string, dim int) error {
+	if err := check.AtLeast(op, vocabName, vocab, 1); err != nil {
+		return err
+	}
+	return check.AtLeast(op, dimName, dim, 1)
+}
+
+func newEmbedding(weight rowvec.Matrix, s settings) *Embedding {
+	e := &Embedding{weight: weight, padding: -1, scaled: s.scaled, scale: 1, workers: s.workers}
+	if s.hasPadding {
+		e.padding = s.padding
+	}
+	if s.scaled {
+		e.scale = float32(math.Sqrt(float64(weight.Cols)))
+	}
+	if s.workers == 0 {
+		e.workers = runtime.GOMAXPROCS(0)
+	}
+	return e
+}
+
+// initialise fills the table. Each element depends on its own index alone, and so on no worker.
+func (e *Embedding) initialise(s settings) {
+	w := e.weight
+	limit := float32(math.Sqrt(6 / (float64(w.Rows) + float64(w.Cols))))
+	const rows = 64
+	_ = work.New(func(part int) error {
+		lo, hi := part*rows, min((part+1)*rows, w.Rows)
+		x, first := w.Data[lo*w.Cols:hi*w.Cols], uint64(lo)*uint64(w.Cols)
+		if s.normal {
+			philox.Normal(x, s.seed, philox.StreamTokens, first, s.std)
+		} else {
+			philox.Uniform(x, s.seed, philox.StreamTokens, first, limit)
+		}
+		return nil
+	}).Do(e.workers, (w.Rows+rows-1)/rows)
+	if e.padding >= 0 {
+		clear(w.Row(e.padding))
+	}
+}
+
+// Vocab returns the number of ids, which are 0 to Vocab()-1.
+func (e *Embedding) Vocab() int { return e.weight.Rows }
+
+// Dim returns the length of a vector.
+func (e *Embedding) Dim() int { return e.weight.Cols }
+
+// Weight returns the table, without a copy.
+func (e *Embedding) Weight() rowvec.Matrix { return e.weight }
+
+// Scale returns what vectors are multiplied by: sqrt(dim) rounded to float32 if the embedding is Scaled, or else 1.
+func (e *Embedding) Scale() float32 { return e.scale }
+
+// PaddingID returns the padding id; ok is false if there is none.
+func (e *Embedding) PaddingID() (id int, ok bool) { return max(e.padding, 0), e.padding >= 0 }
+
+// Parameters returns the table, named token.weight.
+func (e *Embedding) Parameters() []Parameter { return []Parameter{{"token.weight", e.weight}} }
+
+// Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the embedding is Scaled. dst has a row
+// for each token and Dim columns. Which positions the input gives does not matter.
+func (e *Embedding) Forward(dst rowvec.Matrix, in Input) error {
+	return forward("lookup.Embedding.Forward", e, nil, dst, in)
+}
+
+// Backward adds to grad, a dense gradient of the table, that of Forward, given the gradient dOut of its result: row
+// ids[i] of grad grows by row i of dOut, multiplied by sqrt(dim) if the embedding is Scaled, for i ascending. The row of
+// the padding id is left alone.
+func (e *Embedding) Backward(grad rowvec.Matrix, in Input, dOut rowvec.Matrix) error {
+	return backward("lookup.Embedding.Backward", e, nil, [2]rowvec.Matrix{grad}, in, dOut)
+}
+
+// String says what the embedding is, such as Embedding(vocab=50257, dim=768, padding=0, scaled).
+func (e *Embedding) String() string {
+	return fmt.Sprintf("Embedding(vocab=%d, dim=%d%s)", e.Vocab(), e.Dim(), e.suffix())
+}
+
+func (e *Embedding) suffix() (s string) {
+	if e.padding >= 0 {
+		s += fmt.Sprintf(", padding=%d", e.padding)
+	}
+	if e.scaled {
+		s += ", scaled"
+	}
+	return s
+}

@@ -1,0 +1,263 @@
+package lookup_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc64"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+// TestInitialBits: a seed stands for the same bits on every machine and for every number of workers.
+func TestInitialBits(t *testing.T) {
+	for name, c := range map[string]struct {
+		option lookup.Option
+		want   uint64
+	}{
+		"xavier": {lookup.Xavier(42), 0x45934783b7d18b9c},
+		"normal": {lookup.Normal(0.02, 42), 0x475f84c8fca5e922},
+	} {
+		for _, workers := range []int{1, 5} {
+			e := must(lookup.NewEmbedding(1001, 37, c.option, lookup.Workers(workers)))
+			sum := crc64.New(crc64.MakeTable(crc64.ECMA))
+			if err := binary.Write(sum, binary.LittleEndian, e.Weight().Data); err != nil {
+				t.Fatal(err)
+			}
+			if got := sum.Sum64(); got != c.want {
+				t.Errorf("%s, %d workers: checksum %#x, want %#x", name, workers, got, c.want)
+			}
+		}
+	}
+}
+
+func moments(x []float32) (mean, deviation, largest float64) {
+	for _, v := range x {
+		mean += float64(v) / float64(len(x))
+		largest = math.Max(largest, math.Abs(float64(v)))
+	}
+	for _, v := range x {
+		deviation += (float64(v) - mean) * (float64(v) - mean) / float64(len(x))
+	}
+	return mean, math.Sqrt(deviation), largest
+}
+
+func TestInitialDistribution(t *testing.T) {
+	const vocab, dim = 2000, 50
+	limit := math.Sqrt(6. / (vocab + dim))
+	mean, deviation, largest := moments(must(lookup.NewEmbedding(vocab, dim)).Weight().Data)
+	if math.Abs(mean) > 5e-4 || math.Abs(deviation-limit/math.Sqrt(3)) > 5e-4 || largest > limit || largest < 0.999*limit {
+		t.Errorf("Xavier: mean %v, deviation %v, largest %v; limit is %v", mean, deviation, largest, limit)
+	}
+	mean, deviation, largest = moments(must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 3))).Weight().Data)
+	if math.Abs(mean) > 0.02 || math.Abs(deviation-1) > 0.02 || largest < 3.5 || largest > 7 {
+		t.Errorf("Normal: mean %v, deviation %v, largest %v", mean, deviation, largest)
+	}
+	if a, b := must(lookup.NewEmbedding(9, 9, lookup.Xavier(1))), must(lookup.NewEmbedding(9, 9, lookup.Xavier(2))); slices.Equal(a.Weight().Data, b.Weight().Data) {
+		t.Error("two seeds, one table")
+	}
+}
+
+func TestPaddingRow(t *testing.T) {
+	e := must(lookup.NewEmbedding(9, 5, lookup.Padding(4)))
+	without := must(lookup.NewEmbedding(9, 5))
+	for id := range 9 {
+		want := without.Weight().Row(id)
+		if id == 4 {
+			want = make([]float32, 5)
+		}
+		if !slices.Equal(e.Weight().Row(id), want) {
+			t.Errorf("row %d is %v, want %v", id, e.Weight().Row(id), want)
+		}
+	}
+	if id, ok := e.PaddingID(); id != 4 || !ok {
+		t.Error("padding id", id, ok)
+	}
+	if id, ok := without.PaddingID(); id != 0 || ok {
+		t.Error("padding id", id, ok)
+	}
+}
+
+// TestFromMatrix: no copy, no write, strides kept.
+func TestFromMatrix(t *testing.T) {
+	m := rowvec.Matrix{Rows: 3, Cols: 2, Stride: 5, Data: []float32{1, 2, 0, 0, 0, 3, 4, 0, 0, 0, 5, 6}}
+	before := slices.Clone(m.Data)
+	e := must(lookup.FromMatrix(m, lookup.Padding(1)))
+	if !slices.Equal(m.Data, before) {
+		t.Error("FromMatrix has written to the table")
+	}
+	m.Data[10] = 7
+	dst := newMatrix(t, 2, 2)
+	if err := e.Forward(dst, lookup.Sequence([]int{2, 1})); err != nil || !slices.Equal(dst.Data, []float32{7, 6, 3, 4}) {
+		t.Error(err, dst.Data)
+	}
+}
+
+func TestConstructorMisuse(t *testing.T) {
+	big := math.MaxInt/8 + 1
+	matrix := rowvec.Matrix{Rows: 3, Cols: 2, Stride: 2, Data: make([]float32, 6)}
+	short := rowvec.Matrix{Rows: 3, Cols: 2, Stride: 2, Data: make([]float32, 5)}
+	overlapping := rowvec.Matrix{Rows: 3, Cols: 2, Stride: 1, Data: make([]float32, 6)}
+	tokens := must(lookup.NewEmbedding(3, 2))
+	_, errNil := lookup.NewLayer(nil, nil)
+	_, errDim := lookup.NewLayer(tokens, must(positional.NewLearned(4, 3, 0)))
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{second(lookup.NewEmbedding(0, 2)), "vocab is 0, want at least 1"},
+		{second(lookup.NewEmbedding(-5, 2)), "vocab is -5, want at least 1"},
+		{second(lookup.NewEmbedding(2, 0)), "dim is 0, want at least 1"},
+		{second(lookup.NewEmbedding(big, 4)), "vocab is"},
+		{second(lookup.NewEmbedding(3, 2, lookup.Padding(3))), "padding id is 3, want at most 2"},
+		{second(lookup.NewEmbedding(3, 2, lookup.Padding(-1))), "padding id is -1, want at least 0"},
+		{second(lookup.NewEmbedding(3, 2, lookup.Workers(-1))), "workers is -1, want at least 0"},
+		{second(lookup.NewEmbedding(3, 2, lookup.Normal(-1, 0))), "standard deviation is -1"},
+		{second(lookup.NewEmbedding(3, 2, lookup.Normal(float32(math.NaN()), 0))), "standard deviation is NaN"},
+		{second(lookup.NewEmbedding(3, 2, lookup.Normal(float32(math.Inf(1)), 0))), "standard deviation is +Inf"},
+		{second(lookup.FromMatrix(rowvec.Matrix{})), "weight.Rows is 0, want at least 1"},
+		{second(lookup.FromMatrix(short)), "len(weight.Data) is 5, want at least 6"},
+		{second(lookup.FromMatrix(overlapping)), "weight.Stride is 1, want at least 2"},
+		{second(lookup.FromMatrix(matrix, lookup.Xavier(1))), "filled already"},
+		{second(lookup.FromMatrix(matrix, lookup.Padding(3))), "padding id is 3, want at most 2"},
+		{errNil, "tokens is nil"},
+		{second(lookup.NewLayer(tokens, (*positional.Learned)(nil))), "positions is a nil *positional.Learned"},
+		{errDim, "dim of positions is 3, want 2"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", c.err, c.want)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestCallMisuse: the error says what is wrong, and nothing has changed.
+func TestCallMisuse(t *testing.T) {
+	const dim = 4
+	tokens := must(lookup.NewEmbedding(10, dim))
+	layer := must(lookup.NewLayer(tokens, must(positional.NewLearned(8, dim, 0))))
+	endless := must(lookup.NewLayer(tokens, must(positional.NewSinusoidal(2, dim))))
+	ids := []int32{1, 2, 3, 4, 5, 6}
+	spoilt := slices.Clone(ids)
+	spoilt[4] = -7
+	out := fill(newMatrix(t, 6, dim), 1)
+	wide := fill(newMatrix(t, 6, dim+1), 1)
+	long := make([]int32, 9)
+	type call struct {
+		layer *lookup.Layer
+		in    lookup.Input
+		out   rowvec.Matrix
+		want  string
+	}
+	for _, c := range []call{
+		{layer, lookup.Sequence(spoilt), out, "rowvec: id -7 at position 4 is outside [0, 10)"},
+		{layer, lookup.Sequence([]uint64{1, 2, 3, 1 << 63, 0, 0}), out, "rowvec: id 9223372036854775808 at position 3 is outside [0, 10)"},
+		{layer, lookup.Sequence(ids[:5]), out, "dst.Rows is 6, want 5"},
+		{layer, lookup.Sequence(ids), wide, "dst.Cols is 5, want 4"},
+		{layer, lookup.Sequence(ids), rowvec.Matrix{Rows: 6, Cols: dim, Stride: dim}, "len(dst.Data) is 0, want at least 24"},
+		{layer, lookup.Sequence(ids), rowvec.Matrix{Rows: 6, Cols: dim, Stride: 3, Data: out.Data}, "dst.Stride is 3, want at least 4"},
+		{layer, lookup.Batch(ids, 4), out, "len(ids) is 6, want a multiple of 4"},
+		{layer, lookup.Batch(ids, 0), out, "seq is 0, want at least 1"},
+		{layer, lookup.Batch(ids, -1), out, "seq is -1, want at least 1"},
+		{layer, lookup.Sequence(long), fill(newMatrix(t, 9, dim), 2), "sequence length is 9, want at most 8"},
+		{layer, lookup.Sequence(ids).From(3), out, "start is 3, want at most 2"},
+		{layer, lookup.Sequence(ids).From(-1), out, "start is -1, want at least 0"},
+		{endless, lookup.Sequence(ids).From(math.MaxInt), out, "start is 9223372036854775807, want at most 9223372036854775801"},
+		{layer, lookup.Sequence(ids).At([]int{0, 1, 2, 3, 4}), out, "len(positions) is 5, want 6"},
+		{layer, lookup.Sequence(ids).At([]int{0, 1, 2, 8, 4, 5}), out, "rowvec: position id 8 at position 3 is outside [0, 8)"},
+		{endless, lookup.Sequence(ids).At([]int{0, 1, -2, 8, 4, 5}), out, "rowvec: position id -2 at position 2 is outside [0, 9223372036854775807)"},
+		{layer, lookup.Ragged(ids, nil), out, "len(offsets) is 0, want at least 2"},
+		{layer, lookup.Ragged(ids, []int{1, 6}), out, "offsets[0] is 1, want 0"},
+		{layer, lookup.Ragged(ids, []int{0, 4, 3, 6}), out, "offsets[2] is 3, want at least 4"},
+		{layer, lookup.Ragged(ids, []int{0, 4}), out, "last of offsets is 4, want 6"},
+		{layer, lookup.Ragged(ids, []int{0, 7}), out, "last of offsets is 7, want 6"},
+		{layer, lookup.Ragged(long, []int{0, 9}), fill(newMatrix(t, 9, dim), 2), "sequence length is 9, want at most 8"},
+		{layer, lookup.Sequence(ids), rowvec.Matrix{Rows: 6, Cols: dim, Stride: dim, Data: tokens.Weight().Data}, "dst overlaps token table"},
+		{layer, lookup.Sequence(ids), rowvec.Matrix{Rows: 6, Cols: dim, Stride: dim, Data: layer.Positions().Table().Data}, "dst overlaps position table"},
+	} {
+		if math.MaxInt == math.MaxInt32 && strings.Contains(c.want, "9223372036854775807") {
+			continue
+		}
+		forward := c.layer.Forward
+		check := func(name string, run func() error, want string) {
+			before := slices.Clone(c.out.Data)
+			weights := slices.Clone(tokens.Weight().Data)
+			err := run()
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want one with %q", name, err, want)
+			}
+			var shape *rowvec.ShapeError
+			var index *rowvec.IndexError
+			var overlap *rowvec.OverlapError
+			if !errors.As(err, &shape) && !errors.As(err, &index) && !errors.As(err, &overlap) {
+				t.Errorf("%s: error of type %T", name, err)
+			}
+			if !slices.Equal(before, c.out.Data) || !slices.Equal(weights, tokens.Weight().Data) {
+				t.Errorf("%s: memory has changed in spite of %v", name, err)
+			}
+		}
+		check("Forward", func() error { return forward(c.out, c.in) }, c.want)
+		if strings.Contains(c.want, "dst overlaps") {
+			continue
+		}
+		grads := c.layer.NewGradients()
+		if !strings.Contains(c.want, "dst") {
+			check("ClearGradients", func() error { return c.layer.ClearGradients(grads, c.in) }, c.want)
+		}
+		check("Backward", func() error { return c.layer.Backward(grads, c.in, c.out) }, strings.Replace(c.want, "dst", "dOut", 1))
+		for _, g := range grads {
+			if slices.ContainsFunc(g.Data, func(x float32) bool { return x != 0 }) {
+				t.Errorf("a gradient has changed in spite of %s", c.want)
+			}
+		}
+	}
+	shared := fill(newMatrix(t, 6, dim), 6)
+	at := unsafe.Slice((*int)(unsafe.Pointer(&shared.Data[0])), 6)
+	clear(at)
+	before := slices.Clone(shared.Data)
+	err := layer.Forward(shared, lookup.Sequence(ids).At(at))
+	if err == nil || !strings.Contains(err.Error(), "dst overlaps positions") || !slices.Equal(before, shared.Data) {
+		t.Errorf("positions in dst: error %v", err)
+	}
+	grad := fill(newMatrix(t, 8, dim), 6)
+	at = unsafe.Slice((*int)(unsafe.Pointer(&grad.Data[0])), 6)
+	clear(at)
+	err = layer.Backward([]rowvec.Matrix{layer.NewGradients()[0], grad}, lookup.Sequence(ids).At(at), out)
+	if err == nil || !strings.Contains(err.Error(), "position gradient overlaps positions") {
+		t.Errorf("positions in a gradient: error %v", err)
+	}
+	in := lookup.Sequence(ids)
+	grads := layer.NewGradients()
+	tall := newMatrix(t, 11, dim)
+	for _, c := range []struct {
+		grads []rowvec.Matrix
+		want  string
+	}{
+		{nil, "len(grads) is 0, want 2"},
+		{grads[:1], "len(grads) is 1, want 2"},
+		{[]rowvec.Matrix{tall, grads[1]}, "token gradient.Rows is 11, want 10"},
+		{[]rowvec.Matrix{grads[0], tall}, "position gradient.Rows is 11, want 8"},
+		{[]rowvec.Matrix{{Rows: 10, Cols: dim, Stride: dim, Data: tall.Data}, {Rows: 8, Cols: dim, Stride: dim, Data: tall.Data}},
+			"position gradient overlaps token gradient"},
+	} {
+		if err := layer.Backward(c.grads, in, out); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+		err := layer.ClearGradients(c.grads, in)
+		if overlap := strings.Contains(c.want, "overlaps"); overlap == (err != nil) {
+			t.Errorf("clearing: error %v, beside %q", err, c.want)
+		}
+	}
+	large := fill(newMatrix(t, 10, dim), 5)
+	dOut := rowvec.Matrix{Rows: 6, Cols: dim, Stride: dim, Data: large.Data[dim:]}
+	if err := tokens.Backward(large, in, dOut); err == nil || !strings.Contains(err.Error(), "token gradient overlaps dOut") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,309 @@
+package lookup_test
+
+import (
+	"fmt"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+// The embedding layer of a small transformer, forward and backward.
+func Example() {
+	tokens, err := lookup.NewEmbedding(50257, 64, lookup.Normal(0.02, 1), lookup.Scaled())
+	if err != nil {
+		panic(err)
+	}
+	positions, err := positional.NewLearned(512, 64, 2)
+	if err != nil {
+		panic(err)
+	}
+	layer, err := lookup.NewLayer(tokens, positions)
+	if err != nil {
+		panic(err)
+	}
+	ids := []int32{15496, 995, 11, 3506, 318, 262} // two sequences of three tokens
+	out, _ := rowvec.NewMatrix(len(ids), layer.Dim())
+	if err := layer.Forward(out, lookup.Batch(ids, 3)); err != nil {
+		panic(err)
+	}
+	grads := layer.NewGradients()
+	if err := layer.Backward(grads, lookup.Batch(ids, 3), out); err != nil {
+		panic(err)
+	}
+	fmt.Println(layer, len(layer.Parameters()))
+	// Output: Layer(vocab=50257, dim=64, max=512, positions=learned, scaled) 2
+}
+
+// small is a table with a vector for each of three tokens.
+func small(options ...lookup.Option) *lookup.Embedding {
+	e, err := lookup.FromMatrix(rowvec.Matrix{Rows: 3, Cols: 4, Stride: 4, Data: []float32{
+		0, 0, 0, 0,
+		1, 2, 3, 4,
+		5, 6, 7, 8,
+	}}, options...)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func ExampleNewEmbedding() {
+	e, err := lookup.NewEmbedding(1000, 16, lookup.Xavier(42), lookup.Padding(0))
+	fmt.Println(e, err)
+	_, err = lookup.NewEmbedding(1000, 0)
+	fmt.Println(err)
+	// Output:
+	// Embedding(vocab=1000, dim=16, padding=0) <nil>
+	// rowvec: lookup.NewEmbedding: dim is 0, want at least 1
+}
+
+func ExampleFromMatrix() {
+	weight := rowvec.Matrix{Rows: 3, Cols: 4, Stride: 4, Data: make([]float32, 12)}
+	e, err := lookup.FromMatrix(weight)
+	weight.Row(2)[0] = 7 // no copy has been made
+	fmt.Println(e, e.Weight().Row(2), err)
+	// Output: Embedding(vocab=3, dim=4) [7 0 0 0] <nil>
+}
+
+func ExampleXavier() {
+	a, _ := lookup.NewEmbedding(10, 4, lookup.Xavier(1))
+	b, _ := lookup.NewEmbedding(10, 4, lookup.Xavier(1))
+	fmt.Println(a.Weight().Row(3)[0] == b.Weight().Row(3)[0])
+	// Output: true
+}
+
+func ExampleNormal() {
+	e, err := lookup.NewEmbedding(10, 4, lookup.Normal(0.02, 1))
+	fmt.Println(e, err)
+	// Output: Embedding(vocab=10, dim=4) <nil>
+}
+
+func ExamplePadding() {
+	e, _ := lookup.NewEmbedding(10, 4, lookup.Padding(9))
+	fmt.Println(e.Weight().Row(9))
+	// Output: [0 0 0 0]
+}
+
+func ExampleScaled() {
+	out, _ := rowvec.NewMatrix(1, 4)
+	err := small(lookup.Scaled()).Forward(out, lookup.Sequence([]int{1}))
+	fmt.Println(out.Data, err) // sqrt(4) times the row
+	// Output: [2 4 6 8] <nil>
+}
+
+func ExampleWorkers() {
+	fmt.Println(small(lookup.Workers(2)))
+	// Output: Embedding(vocab=3, dim=4)
+}
+
+func ExampleSequence() {
+	out, _ := rowvec.NewMatrix(2, 4)
+	err := small().Forward(out, lookup.Sequence([]uint32{2, 1}))
+	fmt.Println(out.Data, err)
+	// Output: [5 6 7 8 1 2 3 4] <nil>
+}
+
+// ordinal stands for an encoding: position p is p in every column.
+func ordinal() *positional.Learned {
+	table := rowvec.Matrix{Rows: 100, Cols: 4, Stride: 4, Data: make([]float32, 400)}
+	for i := range table.Data {
+		table.Data[i] = float32(i/4) * 100
+	}
+	l, err := positional.LearnedFrom(table)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// firstColumn prints the first column of the layer's result.
+func firstColumn(in lookup.Input) {
+	layer, err := lookup.NewLayer(small(), ordinal())
+	if err != nil {
+		panic(err)
+	}
+	out, _ := rowvec.NewMatrix(in.Len(), 4)
+	if err := layer.Forward(out, in); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var column []float32
+	for i := range out.Rows {
+		column = append(column, out.Row(i)[0])
+	}
+	fmt.Println(column)
+}
+
+func ExampleBatch() {
+	firstColumn(lookup.Batch([]int{1, 2, 1, 2}, 2))
+	firstColumn(lookup.Batch([]int{1, 2, 1}, 2))
+	// Output:
+	// [1 105 1 105]
+	// rowvec: lookup.Layer.Forward: len(ids) is 3, want a multiple of 2
+}
+
+// Sequences of 1, 0 and 3 tokens.
+func ExampleRagged() {
+	firstColumn(lookup.Ragged([]int{1, 1, 1, 1}, []int{0, 1, 1, 4}))
+	// Output: [1 1 101 201]
+}
+
+// A decoder has done 7 tokens of each sequence.
+func ExampleInput_From() {
+	firstColumn(lookup.Batch([]int{1, 2}, 1).From(7))
+	// Output: [701 705]
+}
+
+// The second sequence is padded on the left.
+func ExampleInput_At() {
+	firstColumn(lookup.Batch([]int{1, 2, 0, 1}, 2).At([]int{0, 1, 0, 0}))
+	// Output: [1 105 0 1]
+}
+
+func ExampleInput_Len() {
+	fmt.Println(lookup.Batch([]int{1, 2, 0, 1}, 2).Len())
+	// Output: 4
+}
+
+func ExampleEmbedding_Vocab() {
+	fmt.Println(small().Vocab())
+	// Output: 3
+}
+
+func ExampleEmbedding_Dim() {
+	fmt.Println(small().Dim())
+	// Output: 4
+}
+
+func ExampleEmbedding_Weight() {
+	fmt.Println(small().Weight().Row(1))
+	// Output: [1 2 3 4]
+}
+
+func ExampleEmbedding_Scale() {
+	fmt.Println(small().Scale(), small(lookup.Scaled()).Scale())
+	// Output: 1 2
+}
+
+func ExampleEmbedding_PaddingID() {
+	fmt.Println(small(lookup.Padding(2)).PaddingID())
+	// Output: 2 true
+}
+
+func ExampleEmbedding_Parameters() {
+	for _, p := range small().Parameters() {
+		fmt.Println(p.Name, p.Value.Rows, p.Value.Cols)
+	}
+	// Output: token.weight 3 4
+}
+
+func ExampleEmbedding_Forward() {
+	out, _ := rowvec.NewMatrix(2, 4)
+	err := small().Forward(out, lookup.Sequence([]int{2, 3}))
+	fmt.Println(out.Data, err)
+	// Output: [0 0 0 0 0 0 0 0] rowvec: id 3 at position 1 is outside [0, 3)
+}
+
+// Token 1 occurs twice; token 0 is padding and receives nothing.
+func ExampleEmbedding_Backward() {
+	grad, _ := rowvec.NewMatrix(3, 4)
+	dOut := rowvec.Matrix{Rows: 3, Cols: 4, Stride: 4, Data: []float32{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}}
+	err := small(lookup.Padding(0)).Backward(grad, lookup.Sequence([]int{1, 0, 1}), dOut)
+	fmt.Println(grad.Data, err)
+	// Output: [0 0 0 0 4 4 4 4 0 0 0 0] <nil>
+}
+
+// Rows of other tokens are left alone.
+func ExampleEmbedding_ClearGradient() {
+	grad := rowvec.Matrix{Rows: 3, Cols: 4, Stride: 4, Data: []float32{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}}
+	err := small().ClearGradient(grad, lookup.Sequence([]int{2, 0}))
+	fmt.Println(grad.Data, err)
+	// Output: [0 0 0 0 2 2 2 2 0 0 0 0] <nil>
+}
+
+func ExampleEmbedding_String() {
+	fmt.Println(small(lookup.Scaled(), lookup.Padding(0)).String())
+	// Output: Embedding(vocab=3, dim=4, padding=0, scaled)
+}
+
+func ExampleNewLayer() {
+	layer, err := lookup.NewLayer(small(), nil)
+	fmt.Println(layer, err)
+	// Output: Layer(vocab=3, dim=4, positions=none) <nil>
+}
+
+func smallLayer() *lookup.Layer {
+	layer, err := lookup.NewLayer(small(), ordinal())
+	if err != nil {
+		panic(err)
+	}
+	return layer
+}
+
+func ExampleLayer_Tokens() {
+	fmt.Println(smallLayer().Tokens())
+	// Output: Embedding(vocab=3, dim=4)
+}
+
+func ExampleLayer_Positions() {
+	fmt.Println(smallLayer().Positions().Kind())
+	// Output: learned
+}
+
+func ExampleLayer_Dim() {
+	fmt.Println(smallLayer().Dim())
+	// Output: 4
+}
+
+func ExampleLayer_Parameters() {
+	for _, p := range smallLayer().Parameters() {
+		fmt.Println(p.Name, p.Value.Rows, p.Value.Cols)
+	}
+	// Output:
+	// token.weight 3 4
+	// position.weight 100 4
+}
+
+func ExampleLayer_NewGradients() {
+	for _, g := range smallLayer().NewGradients() {
+		fmt.Println(g.Rows, g.Cols)
+	}
+	// Output:
+	// 3 4
+	// 100 4
+}
+
+func ExampleLayer_Forward() {
+	out, _ := rowvec.NewMatrix(2, 4)
+	err := smallLayer().Forward(out, lookup.Sequence([]int64{1, 2}))
+	fmt.Println(out.Data, err)
+	// Output: [1 2 3 4 105 106 107 108] <nil>
+}
+
+func ExampleLayer_Backward() {
+	layer := smallLayer()
+	grads := layer.NewGradients()
+	dOut := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
+	err := layer.Backward(grads, lookup.Sequence([]int64{1, 1}), dOut)
+	fmt.Println(grads[0].Row(1), grads[1].Row(0), grads[1].Row(1), err)
+	// Output: [6 8 10 12] [1 2 3 4] [5 6 7 8] <nil>
+}
+
+func ExampleLayer_ClearGradients() {
+	layer := smallLayer()
+	grads := layer.NewGradients()
+	in := lookup.Sequence([]int64{1, 1})
+	dOut := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
+	if err := layer.Backward(grads, in, dOut); err != nil {
+		panic(err)
+	}
+	err := layer.ClearGradients(grads, in)
+	fmt.Println(grads[0].Row(1), grads[1].Row(1), err)
+	// Output: [0 0 0 0] [0 0 0 0] <nil>
+}
+
+func ExampleLayer_String() {
+	fmt.Println(smallLayer().String())
+	// Output: Layer(vocab=3, dim=4, max=100, positions=learned)
+}

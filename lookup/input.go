@@ -1,0 +1,166 @@
+package lookup
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+)
+
+// Input is the token ids of one call and their places: a sequence, a batch of sequences of one length, or ragged ones.
+// It refers to the caller's slices and copies nothing. Sequence, Batch and Ragged make one; its shape is checked by the
+// method that it is passed to.
+type Input struct {
+	ids     view
+	seq     int   // tokens in each sequence of a batch
+	offsets []int // of a ragged batch
+	at      []int // explicit positions
+	start   int
+	ragged  bool
+	placed  bool // at holds the positions
+}
+
+// Sequence is one sequence of tokens, of shape (seq).
+func Sequence[I rowvec.ID](ids []I) Input { return Input{ids: viewOf(ids), seq: max(1, len(ids))} }
+
+// Batch is sequences of seq tokens each, one behind the other, of shape (batch, seq). The number of ids must be a
+// multiple of seq.
+func Batch[I rowvec.ID](ids []I, seq int) Input { return Input{ids: viewOf(ids), seq: seq} }
+
+// Ragged is sequences of any lengths, one behind the other without padding: sequence b is ids[offsets[b]:offsets[b+1]].
+// offsets begin with 0, do not descend, and end with len(ids); they may be nil if there are no ids.
+func Ragged[I rowvec.ID](ids []I, offsets []int) Input {
+	return Input{ids: viewOf(ids), offsets: offsets, ragged: true}
+}
+
+// From lets each sequence begin at position start instead of 0, as where a decoder continues from a cache.
+func (in Input) From(start int) Input {
+	in.start = start
+	return in
+}
+
+// At gives each token a position of its own, one for each id, which replaces those counted within sequences: for padded
+// batches, and for sequences that have come to different positions.
+func (in Input) At(positions []int) Input {
+	in.at, in.placed = positions, true
+	return in
+}
+
+// Len returns the number of tokens, and so of rows of what a layer makes of them.
+func (in Input) Len() int { return in.ids.n }
+
+// check reports a shape that does not fit itself, or ids outside [0, vocab).
+func (in Input) check(op string, vocab int) error {
+	n := in.Len()
+	switch {
+	case in.placed && len(in.at) != n:
+		return check.Equal(op, "len(positions)", len(in.at), n)
+	case in.ragged:
+		if err := in.checkOffsets(op); err != nil {
+			return err
+		}
+	case in.seq < 1:
+		return check.AtLeast(op, "seq", in.seq, 1)
+	case n%in.seq != 0:
+		return check.MultipleOf(op, "len(ids)", n, in.seq)
+	}
+	if err := check.AtLeast(op, "start", in.start, 0); err != nil {
+		return err
+	}
+	return in.ids.check(vocab)
+}
+
+// apart reports that m, which is about to be written to, shares memory with the input.
+func (in Input) apart(op, name string, m rowvec.Matrix) error {
+	if err := check.Apart(op, name, m, "ids", in.ids.memory()); err != nil {
+		return err
+	}
+	if err := check.Apart(op, name, m, "positions", viewOf(in.at).memory()); err != nil {
+		return err
+	}
+	return check.Apart(op, name, m, "offsets", viewOf(in.offsets).memory())
+}
+
+func (in Input) checkOffsets(op string) error {
+	n := in.Len()
+	if len(in.offsets) == 0 {
+		return check.AtLeast(op, "len(offsets)", 0, min(n, 1)*2)
+	}
+	if err := check.Equal(op, "offsets[0]", in.offsets[0], 0); err != nil {
+		return err
+	}
+	for b, offset := range in.offsets[1:] {
+		if offset < in.offsets[b] {
+			return check.AtLeast(op, fmt.Sprintf("offsets[%d]", b+1), offset, in.offsets[b])
+		}
+	}
+	return check.Equal(op, "last of offsets", in.offsets[len(in.offsets)-1], n)
+}
+
+// positions returns the number of positions that the tokens need, all of which must be below limit.
+func (in Input) positions(op string, limit int) (int, error) {
+	longest := in.seq
+	switch {
+	case in.Len() == 0:
+		return 0, nil
+	case in.placed:
+		if err := rowvec.CheckIDs(in.at, limit); err != nil {
+			if index, ok := err.(*rowvec.IndexError); ok {
+				index.What = "position id"
+			}
+			return 0, err
+		}
+		return slices.Max(in.at) + 1, nil
+	case in.ragged:
+		longest = 0
+		for b, offset := range in.offsets[1:] {
+			longest = max(longest, offset-in.offsets[b])
+		}
+	}
+	if err := check.Positions(op, "sequence length", longest, in.start, limit); err != nil {
+		return 0, err
+	}
+	return in.start + longest, nil
+}
+
+// run returns how many of the rows from lo on, and below hi, are whole sequences of seq rows whose positions are counted
+// from start: a part of a sequence, or as many whole ones as follow each other.
+func (in Input) run(lo, hi int) (start, seq, n int) {
+	switch {
+	case in.placed:
+		for n = 1; lo+n < hi && in.at[lo+n] == in.at[lo]+n; n++ {
+		}
+		return in.at[lo], n, n
+	case in.ragged:
+		b := in.sequence(lo)
+		n = min(hi, in.offsets[b+1]) - lo
+		return in.start + lo - in.offsets[b], n, n
+	}
+	if phase := lo % in.seq; phase != 0 || hi-lo < in.seq {
+		n = min(hi-lo, in.seq-phase)
+		return in.start + phase, n, n
+	}
+	return in.start, in.seq, (hi - lo) / in.seq * in.seq
+}
+
+// fill sets at to the positions of the rows from lo on of a ragged batch.
+func (in Input) fill(at []int, lo int) {
+	b := in.sequence(lo)
+	for i := range at {
+		for lo+i == in.offsets[b+1] { // also over empty sequences
+			b++
+		}
+		at[i] = in.start + lo + i - in.offsets[b]
+	}
+}
+
+// sequence returns the number of the sequence of a ragged batch that row i is in.
+func (in Input) sequence(i int) int {
+	return sort.SearchInts(in.offsets, i+1) - 1
+}
+
+// noLimit is the limit of positions that have none.
+const noLimit = math.MaxInt

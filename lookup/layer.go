@@ -1,0 +1,147 @@
+package lookup
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+)
+
+// Positions is what a Layer asks of positional encodings; those of package positional have it. Its methods are called by
+// several goroutines at once, always give the same answers, and must not panic.
+type Positions interface {
+	// Kind names the encoding, such as "learned" or "sinusoidal".
+	Kind() string
+	// Dim returns the length of a vector.
+	Dim() int
+	// Limit returns the number of positions; math.MaxInt means no limit.
+	Limit() int
+	// Table returns stored vectors, those of positions 0 to Rows-1, without a copy.
+	Table() rowvec.Matrix
+	// Trainable reports whether Table is a parameter, with all positions in it.
+	Trainable() bool
+	// Fill sets row i of dst to the vector of position start+i.
+	Fill(dst rowvec.Matrix, start int) error
+}
+
+// Layer is the complete embedding layer of a transformer: token vectors, multiplied by sqrt(dim) if they are Scaled,
+// plus position vectors.
+type Layer struct {
+	tokens    *Embedding
+	positions Positions // nil: none
+}
+
+// Parameter is a tensor that training changes.
+type Parameter struct {
+	Name  string        // "token.weight" or "position.weight"
+	Value rowvec.Matrix // (vocab, dim) or (max length, dim), without a copy
+}
+
+// NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by. Those of
+// package positional reach to 512 by default, where positional.New is told no maximum.
+//
+// It is an error if there are no tokens, if the dims differ, or if what positions say of themselves does not fit together.
+func NewLayer(tokens *Embedding, positions Positions) (*Layer, error) {
+	const op = "lookup.NewLayer"
+	if tokens == nil {
+		return nil, fmt.Errorf("rowvec: %s: tokens is nil", op)
+	}
+	if positions == nil {
+		return &Layer{tokens, nil}, nil
+	}
+	if v := reflect.ValueOf(positions); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, fmt.Errorf("rowvec: %s: positions is a nil %T", op, positions)
+	}
+	if err := check.Equal(op, "dim of positions", positions.Dim(), tokens.Dim()); err != nil {
+		return nil, err
+	}
+	table := positions.Table()
+	if err := rowvec.CheckMatrix(op, "table of positions", table); err != nil {
+		return nil, err
+	}
+	if table.Rows > 0 {
+		if err := check.Equal(op, "table of positions.Cols", table.Cols, tokens.Dim()); err != nil {
+			return nil, err
+		}
+	}
+	if positions.Trainable() {
+		if err := check.Equal(op, "table of positions.Rows", table.Rows, positions.Limit()); err != nil {
+			return nil, err
+		}
+	}
+	return &Layer{tokens, positions}, nil
+}
+
+// Tokens returns the token embedding.
+func (l *Layer) Tokens() *Embedding { return l.tokens }
+
+// Positions returns the positional encoding, nil if there is none.
+func (l *Layer) Positions() Positions { return l.positions }
+
+// Dim returns the length of a vector.
+func (l *Layer) Dim() int { return l.tokens.Dim() }
+
+// trainable reports whether positions are a parameter.
+func trainable(p Positions) bool { return p != nil && p.Trainable() }
+
+// Parameters returns the table of tokens and, if positions are learned, that of positions.
+func (l *Layer) Parameters() []Parameter {
+	parameters := l.tokens.Parameters()
+	if trainable(l.positions) {
+		parameters = append(parameters, Parameter{"position.weight", l.positions.Table()})
+	}
+	return parameters
+}
+
+// NewGradients returns a dense gradient of zeros for each of Parameters, in their order.
+func (l *Layer) NewGradients() []rowvec.Matrix {
+	var grads []rowvec.Matrix
+	for _, p := range l.Parameters() {
+		rows, cols := p.Value.Rows, p.Value.Cols
+		grads = append(grads, rowvec.Matrix{Rows: rows, Cols: cols, Data: make([]float32, rows*cols), Stride: cols})
+	}
+	return grads
+}
+
+// Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the tokens are Scaled, plus the vector
+// of its position. The product is rounded before the sum. dst has a row for each token and Dim columns. It is an error
+// if a position is not below the limit of the positions.
+func (l *Layer) Forward(dst rowvec.Matrix, in Input) error {
+	return forward("lookup.Layer.Forward", l.tokens, l.positions, dst, in)
+}
+
+// Backward adds the gradients of Forward to grads, which belong to Parameters in their order, given the gradient dOut of
+// its result: row ids[i] of the first grows by row i of dOut, multiplied by sqrt(dim) if the tokens are Scaled, but not
+// the row of the padding id; the row of its position in the second grows by row i of dOut; both for i ascending.
+func (l *Layer) Backward(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix) error {
+	const op = "lookup.Layer.Backward"
+	both, err := l.gradients(op, grads)
+	if err != nil {
+		return err
+	}
+	return backward(op, l.tokens, l.positions, both, in, dOut)
+}
+
+// gradients returns grads as an array, which has no need of the heap.
+func (l *Layer) gradients(op string, grads []rowvec.Matrix) (both [2]rowvec.Matrix, err error) {
+	want := 1
+	if trainable(l.positions) {
+		want = 2
+	}
+	copy(both[:], grads)
+	return both, check.Equal(op, "len(grads)", len(grads), want)
+}
+
+// String says what the layer is, such as Layer(vocab=50257, dim=768, max=1024, positions=learned, scaled).
+func (l *Layer) String() string {
+	limit, kind := "", "none"
+	if l.positions != nil {
+		kind = l.positions.Kind()
+		if l.positions.Limit() != noLimit {
+			limit = fmt.Sprintf(", max=%d", l.positions.Limit())
+		}
+	}
+	return fmt.Sprintf("Layer(vocab=%d, dim=%d%s, positions=%s%s)",
+		l.tokens.Vocab(), l.Dim(), limit, kind, l.tokens.suffix())
+}

@@ -1,0 +1,449 @@
+package lookup_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+const (
+	vocab  = 97
+	limit  = 600
+	padded = 3
+)
+
+// batch is an input beside the plain facts that a layer has to derive from it.
+type batch struct {
+	name string
+	in   lookup.Input
+	ids  []int
+	at   []int // the position of each token
+}
+
+func randomIDs[I rowvec.ID](n int) (typed []I, plain []int) {
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	for range n {
+		id := rng.IntN(vocab)
+		if rng.IntN(6) == 0 {
+			id = padded
+		}
+		typed, plain = append(typed, I(id)), append(plain, id)
+	}
+	return typed, plain
+}
+
+func count(n, seq, start int) []int {
+	at := make([]int, n)
+	for i := range at {
+		at[i] = start + i%seq
+	}
+	return at
+}
+
+// batches covers shapes, ways to give positions, and types of ids.
+func batches() []batch {
+	var list []batch
+	add := func(name string, in lookup.Input, ids, at []int) { list = append(list, batch{name, in, ids, at}) }
+
+	i64, p := randomIDs[int64](70)
+	add("sequence", lookup.Sequence(i64), p, count(70, 70, 0))
+	add("sequence from 9", lookup.Sequence(i64).From(9), p, count(70, 70, 9))
+	u32, p := randomIDs[uint32](24)
+	add("batch", lookup.Batch(u32, 8), p, count(24, 8, 0))
+	add("batch from 5", lookup.Batch(u32, 8).From(5), p, count(24, 8, 5))
+	add("batch of single tokens", lookup.Batch(u32, 1).From(40), p, count(24, 1, 40))
+	i32, p := randomIDs[int32](540)
+	add("long batch", lookup.Batch(i32, 270), p, count(540, 270, 0))
+
+	u64, p := randomIDs[uint64](20)
+	offsets := []int{0, 0, 7, 8, 8, 8, 19, 20, 20}
+	at := []int{0, 1, 2, 3, 4, 5, 6, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0}
+	add("ragged", lookup.Ragged(u64, offsets), p, at)
+	later := slices.Clone(at)
+	for i := range later {
+		later[i] += 100
+	}
+	add("ragged from 100", lookup.Ragged(u64, offsets).From(100), p, later)
+
+	ints, p := randomIDs[int](700)
+	offsets, at = []int{0}, nil
+	for length := 0; len(at) < 700; length = (length + 37) % 301 {
+		length := min(length, 700-len(at))
+		at = append(at, count(length, max(length, 1), 0)...)
+		offsets = append(offsets, len(at))
+	}
+	add("long ragged", lookup.Ragged(ints, offsets), p, at)
+
+	uints, p := randomIDs[uint](30)
+	at = nil
+	for i := range 30 {
+		at = append(at, (i*i*7+3)%limit)
+	}
+	add("positions", lookup.Batch(uints, 10).At(at), p, at)
+	add("positions of a ragged batch", lookup.Ragged(uints, []int{0, 30}).At(at), p, at)
+	add("nothing", lookup.Sequence[int](nil), nil, nil)
+	add("no sequences", lookup.Ragged[int](nil, []int{0, 0}), nil, nil)
+	add("no offsets", lookup.Ragged[int](nil, nil), nil, nil)
+	return list
+}
+
+func newMatrix(t testing.TB, rows, cols int) rowvec.Matrix {
+	t.Helper()
+	m, err := rowvec.NewMatrix(rows, cols)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func fill(m rowvec.Matrix, seed uint64) rowvec.Matrix {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for i := range m.Data {
+		m.Data[i] = rng.Float32()*2 - 1
+	}
+	return m
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// layers returns one layer of each kind, with names.
+func layers(t testing.TB, dim, workers int) map[string]*lookup.Layer {
+	t.Helper()
+	w := lookup.Workers(workers)
+	plain := must(lookup.NewEmbedding(vocab, dim, lookup.Xavier(5), w))
+	scaled := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(0.02, 5), lookup.Scaled(), lookup.Padding(padded), w))
+	learned := must(positional.NewLearned(limit, dim, 6))
+	return map[string]*lookup.Layer{
+		"none":       must(lookup.NewLayer(plain, nil)),
+		"scaled":     must(lookup.NewLayer(scaled, nil)),
+		"learned":    must(lookup.NewLayer(scaled, learned)),
+		"sinusoidal": must(lookup.NewLayer(plain, must(positional.NewSinusoidal(limit, dim)))),
+		"computed":   must(lookup.NewLayer(scaled, must(positional.NewSinusoidal(20, dim)))),
+	}
+}
+
+// positionRow returns the vector of a position, or zeros if there are none.
+func positionRow(t testing.TB, l *lookup.Layer, p int) []float32 {
+	t.Helper()
+	row := newMatrix(t, 1, l.Dim())
+	if l.Positions() != nil {
+		if err := l.Positions().Fill(row, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return row.Data
+}
+
+// plainForward is the definition: token by token, element by element.
+func plainForward(t testing.TB, l *lookup.Layer, b batch) rowvec.Matrix {
+	t.Helper()
+	out := newMatrix(t, len(b.ids), l.Dim())
+	scale := l.Tokens().Scale()
+	for i, id := range b.ids {
+		position := positionRow(t, l, b.at[i])
+		for j, x := range l.Tokens().Weight().Row(id) {
+			out.Row(i)[j] = float32(scale*x) + position[j]
+		}
+	}
+	return out
+}
+
+// plainBackward is the definition of the gradients, in the order of the tokens.
+func plainBackward(t testing.TB, l *lookup.Layer, b batch, dOut rowvec.Matrix, grads []rowvec.Matrix) {
+	t.Helper()
+	scale := l.Tokens().Scale()
+	padding, hasPadding := l.Tokens().PaddingID()
+	for i, id := range b.ids {
+		for j, g := range dOut.Row(i) {
+			if !hasPadding || id != padding {
+				grads[0].Row(id)[j] += float32(scale * g)
+			}
+			if len(grads) > 1 {
+				grads[1].Row(b.at[i])[j] += g
+			}
+		}
+	}
+}
+
+// clearPlainly zeroes the rows of the tokens, but for the padding id, and of the positions.
+func clearPlainly(l *lookup.Layer, b batch, grads []rowvec.Matrix) {
+	padding, hasPadding := l.Tokens().PaddingID()
+	for i, id := range b.ids {
+		if !hasPadding || id != padding {
+			clear(grads[0].Row(id))
+		}
+		if len(grads) > 1 {
+			clear(grads[1].Row(b.at[i]))
+		}
+	}
+}
+
+func compare(t *testing.T, what string, got, want rowvec.Matrix) {
+	t.Helper()
+	for i := range want.Data {
+		if a, b := got.Data[i], want.Data[i]; math.Float32bits(a) != math.Float32bits(b) {
+			t.Fatalf("%s: row %d, column %d is %v, want %v", what, i/want.Cols, i%want.Cols, a, b)
+		}
+	}
+}
+
+func TestForwardBackward(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 6, 33, 768} {
+			for kind, layer := range layers(t, dim, 2) {
+				for _, b := range batches() {
+					what := fmt.Sprintf("%s, dim %d, %s", kind, dim, b.name)
+					dst := fill(newMatrix(t, b.in.Len(), dim), 8)
+					if err := layer.Forward(dst, b.in); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					compare(t, "forward "+what, dst, plainForward(t, layer, b))
+
+					dOut := fill(newMatrix(t, b.in.Len(), dim), 9)
+					got, want := layer.NewGradients(), layer.NewGradients()
+					for i := range got { // gradients are added to
+						fill(got[i], uint64(i))
+						fill(want[i], uint64(i))
+					}
+					if err := layer.Backward(got, b.in, dOut); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					plainBackward(t, layer, b, dOut, want)
+					for i := range want {
+						compare(t, fmt.Sprintf("gradient %d %s", i, what), got[i], want[i])
+					}
+					clearPlainly(layer, b, want)
+					if err := layer.ClearGradients(got, b.in); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					for i := range want {
+						compare(t, fmt.Sprintf("cleared gradient %d %s", i, what), got[i], want[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestEmbedding holds Embedding to Layer without positions; positions of the input must not matter.
+func TestEmbedding(t *testing.T) {
+	layer := layers(t, 12, 2)["scaled"]
+	e := layer.Tokens()
+	for _, b := range batches() {
+		got, want := newMatrix(t, b.in.Len(), 12), newMatrix(t, b.in.Len(), 12)
+		if err := e.Forward(got, b.in.From(1<<30)); err != nil {
+			t.Fatal(err)
+		}
+		if err := layer.Forward(want, b.in); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, b.name, got, want)
+		grad, wantGrad := layer.NewGradients()[0], layer.NewGradients()[0]
+		if err := e.Backward(grad, b.in, fill(got, 3)); err != nil {
+			t.Fatal(err)
+		}
+		plainBackward(t, layer, b, got, []rowvec.Matrix{wantGrad})
+		compare(t, b.name, grad, wantGrad)
+	}
+}
+
+// TestWorkers has enough tokens for many parts, of which the bits must not tell.
+func TestWorkers(t *testing.T) {
+	defer tuning.Lower()()
+	const dim, n = 144, 4003
+	ids, _ := randomIDs[int32](n)
+	var offsets []int
+	for i := 0; i < n; i += 1 + i%limit {
+		offsets = append(offsets, i)
+	}
+	offsets = append(offsets, n)
+	for name, in := range map[string]lookup.Input{
+		"ragged":    lookup.Ragged(ids, offsets),
+		"batch":     lookup.Batch(ids[:4000], 500),
+		"positions": lookup.Sequence(ids).At(count(n, 599, 0)),
+	} {
+		for kind, single := range layers(t, dim, 1) {
+			want := newMatrix(t, in.Len(), dim)
+			if err := single.Forward(want, in); err != nil {
+				t.Fatal(err)
+			}
+			wantGrads := single.NewGradients()
+			if err := single.Backward(wantGrads, in, want); err != nil {
+				t.Fatal(err)
+			}
+			for _, workers := range []int{2, 3, 8, 100} {
+				layer := layers(t, dim, workers)[kind]
+				got := newMatrix(t, in.Len(), dim)
+				if err := layer.Forward(got, in); err != nil {
+					t.Fatal(err)
+				}
+				compare(t, name, got, want)
+				grads := layer.NewGradients()
+				if err := layer.Backward(grads, in, want); err != nil {
+					t.Fatal(err)
+				}
+				for i := range grads {
+					compare(t, name, grads[i], wantGrads[i])
+				}
+			}
+		}
+	}
+}
+
+// TestAdjoint: Backward is the transpose of Forward, which is linear in its parameters: for all weights W, without the
+// fixed positions, and all G, <Forward(W), G> = <W, Backward(G)>.
+func TestAdjoint(t *testing.T) {
+	b := batches()[3]
+	for _, kind := range []string{"none", "scaled", "learned"} {
+		layer := layers(t, 9, 1)[kind]
+		out, dOut := newMatrix(t, b.in.Len(), 9), fill(newMatrix(t, b.in.Len(), 9), 4)
+		if err := layer.Forward(out, b.in); err != nil {
+			t.Fatal(err)
+		}
+		grads := layer.NewGradients()
+		if err := layer.Backward(grads, b.in, dOut); err != nil {
+			t.Fatal(err)
+		}
+		var forward, backward float64
+		for i := range out.Data {
+			forward += float64(out.Data[i]) * float64(dOut.Data[i])
+		}
+		for k, p := range layer.Parameters() {
+			for i := range p.Value.Data {
+				backward += float64(p.Value.Data[i]) * float64(grads[k].Data[i])
+			}
+		}
+		if math.Abs(forward-backward) > 1e-5*math.Max(1, math.Abs(forward)) {
+			t.Errorf("%s: %v forward, %v backward", kind, forward, backward)
+		}
+	}
+}
+
+// TestFarPositions asks sinusoidal positions for what no table can hold.
+func TestFarPositions(t *testing.T) {
+	layer := layers(t, 10, 1)["computed"]
+	ids, plain := randomIDs[int](12)
+	far := 1 << 30
+	b := batch{"far", lookup.Batch(ids, 4).From(far), plain, count(12, 4, far)}
+	dst := newMatrix(t, 12, 10)
+	if err := layer.Forward(dst, b.in); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, b.name, dst, plainForward(t, layer, b))
+}
+
+func TestNoAllocation(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector empties pools")
+	}
+	defer tuning.Lower()()
+	const dim, n = 256, 2000 // several parts
+	ids, _ := randomIDs[uint32](n)
+	dst := newMatrix(t, n, dim)
+	for kind, layer := range layers(t, dim, 3) {
+		grads := layer.NewGradients()
+		for name, in := range map[string]lookup.Input{
+			"batch":     lookup.Batch(ids, 500),
+			"ragged":    lookup.Ragged(ids, []int{0, 500, 900, 1400, 2000}),
+			"positions": lookup.Batch(ids, 500).At(count(n, 500, 0)),
+			"short":     lookup.Sequence(ids[:1]),
+		} {
+			dst := dst
+			dst.Rows = in.Len()
+			allocs := testing.AllocsPerRun(20, func() {
+				if err := layer.Forward(dst, in); err != nil {
+					t.Fatal(err)
+				}
+				if err := layer.Backward(grads, in, dst); err != nil {
+					t.Fatal(err)
+				}
+				if err := layer.ClearGradients(grads, in); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if allocs != 0 {
+				t.Errorf("%s, %s: %v allocations", kind, name, allocs)
+			}
+		}
+	}
+}
+
+// TestConcurrentForward has goroutines share one layer, with work enough for each call to split.
+func TestConcurrentForward(t *testing.T) {
+	defer tuning.Lower()()
+	const dim, n = 256, 1200
+	ids, plain := randomIDs[uint32](n)
+	for kind, layer := range layers(t, dim, 2) {
+		b := batch{kind, lookup.Batch(ids, 400), plain, count(n, 400, 0)}
+		want := plainForward(t, layer, b)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				dst := newMatrix(t, n, dim)
+				for range 3 {
+					clear(dst.Data)
+					if err := layer.Forward(dst, b.in); err != nil {
+						t.Error(err)
+						return
+					}
+					if !slices.Equal(dst.Data, want.Data) {
+						t.Error(kind, ": another result")
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestStringsAndParameters(t *testing.T) {
+	if got := layers(t, 9, 1)["scaled"].Tokens().Scale(); got != 3 {
+		t.Errorf("scale is %v at dim 9, want 3", got)
+	}
+	e := must(lookup.NewEmbedding(50, 8, lookup.Scaled(), lookup.Padding(0)))
+	plain := must(lookup.NewEmbedding(50, 8))
+	learned := must(positional.NewLearned(16, 8, 1))
+	sinusoidal := must(positional.NewSinusoidal(16, 8))
+	for _, c := range []struct {
+		got, want string
+	}{
+		{e.String(), "Embedding(vocab=50, dim=8, padding=0, scaled)"},
+		{plain.String(), "Embedding(vocab=50, dim=8)"},
+		{must(lookup.NewLayer(e, learned)).String(), "Layer(vocab=50, dim=8, max=16, positions=learned, padding=0, scaled)"},
+		{must(lookup.NewLayer(plain, sinusoidal)).String(), "Layer(vocab=50, dim=8, positions=sinusoidal)"},
+		{must(lookup.NewLayer(plain, nil)).String(), "Layer(vocab=50, dim=8, positions=none)"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s, want %s", c.got, c.want)
+		}
+	}
+	for layer, want := range map[*lookup.Layer]string{
+		must(lookup.NewLayer(e, learned)):    "token.weight 50x8, position.weight 16x8, ",
+		must(lookup.NewLayer(e, sinusoidal)): "token.weight 50x8, ",
+		must(lookup.NewLayer(e, nil)):        "token.weight 50x8, ",
+	} {
+		got := ""
+		for _, p := range layer.Parameters() {
+			got += fmt.Sprintf("%s %dx%d, ", p.Name, p.Value.Rows, p.Value.Cols)
+		}
+		if got != want {
+			t.Errorf("parameters %q, want %q", got, want)
+		}
+	}
+}

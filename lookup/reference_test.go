@@ -1,0 +1,96 @@
+package lookup_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/reference"
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+// TestLayerReference holds the complete layer, forward and backward, to NumPy and PyTorch.
+func TestLayerReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.LayerCases(t) {
+			options := []lookup.Option{lookup.Padding(c.Padding)}
+			if c.Kind != "none" {
+				options = append(options, lookup.Scaled())
+			}
+			tokens := must(lookup.FromMatrix(c.Table.Matrix, options...))
+			if tokens.Scale() != float32(c.Scale) {
+				t.Errorf("%s: scale is %v, want %v", c.Name, tokens.Scale(), c.Scale)
+			}
+			var positions lookup.Positions
+			if c.Kind != "none" { // sinusoidal ones, too, are those of the reference, for the sake of the bits
+				positions = must(positional.LearnedFrom(c.Positions.Matrix))
+			}
+			layer := must(lookup.NewLayer(tokens, positions))
+			out := newMatrix(t, len(c.IDs), c.Table.Cols)
+			if err := layer.Forward(out, lookup.Batch(c.IDs, c.Seq)); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, c.Name+" forward", out, c.Out.Matrix)
+			grads := layer.NewGradients()
+			if err := layer.Backward(grads, lookup.Batch(c.IDs, c.Seq), c.DOut.Matrix); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, c.Name+" gradient of tokens", grads[0], c.TokenGrad.Matrix)
+			if c.Kind == "learned" {
+				compare(t, c.Name+" gradient of positions", grads[1], c.PositionGrad.Matrix)
+			}
+		}
+	})
+}
+
+// TestSinusoidalLayerReference has the layer use its own sinusoidal positions: they differ from the reference's by no
+// more than 6e-8, and the sum is rounded.
+func TestSinusoidalLayerReference(t *testing.T) {
+	ran := false
+	for _, c := range reference.LayerCases(t) {
+		if c.Kind != "sinusoidal" {
+			continue
+		}
+		ran = true
+		tokens := must(lookup.FromMatrix(c.Table.Matrix, lookup.Scaled(), lookup.Padding(c.Padding)))
+		layer := must(lookup.NewLayer(tokens, must(positional.NewSinusoidal(c.Seq, c.Table.Cols))))
+		out := newMatrix(t, len(c.IDs), c.Table.Cols)
+		if err := layer.Forward(out, lookup.Batch(c.IDs, c.Seq)); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range out.Data {
+			want := float64(c.Out.Data[i])
+			if math.Abs(float64(x)-want) > 6e-8+math.Abs(want)*0x1p-23 {
+				t.Fatalf("%s: element %d is %v, want %v", c.Name, i, x, want)
+			}
+		}
+	}
+	if !ran {
+		t.Error("no case has sinusoidal positions")
+	}
+}
+
+// TestEmbeddingReference holds the gradient to that of PyTorch's nn.Embedding, padding included.
+func TestEmbeddingReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.EmbeddingCases(t) {
+			for _, scaled := range []bool{false, true} {
+				var options []lookup.Option
+				want := c.Grad
+				if c.Padding >= 0 {
+					options = append(options, lookup.Padding(c.Padding))
+				}
+				if scaled {
+					options, want = append(options, lookup.Scaled()), c.GradScaled
+				}
+				e := must(lookup.NewEmbedding(c.Vocab, c.DOut.Cols, options...))
+				grad := newMatrix(t, c.Vocab, c.DOut.Cols)
+				if err := e.Backward(grad, lookup.Sequence(c.IDs), c.DOut.Matrix); err != nil {
+					t.Fatal(err)
+				}
+				compare(t, c.Name, grad, want.Matrix)
+			}
+		}
+	})
+}

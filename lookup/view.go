@@ -1,0 +1,129 @@
+package lookup
+
+import (
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+)
+
+// view is ids of any of the types that rowvec.ID allows. Methods cannot have type parameters, so this is how ids get
+// through those of a layer to the kernels.
+type view struct {
+	first unsafe.Pointer
+	n     int
+	kind  kind
+}
+
+type kind uint8
+
+const (
+	uint32s kind = iota
+	int32s
+	uint64s
+	int64s
+)
+
+func viewOf[I rowvec.ID](ids []I) view {
+	v := view{unsafe.Pointer(unsafe.SliceData(ids)), len(ids), uint32s}
+	minusOne := ^I(0)
+	if unsafe.Sizeof(minusOne) == 8 {
+		v.kind = uint64s
+	}
+	if minusOne < 0 {
+		v.kind++
+	}
+	return v
+}
+
+// as returns the ids as a slice of I, whose size must be theirs.
+func as[I rowvec.ID](v view) []I { return unsafe.Slice((*I)(v.first), v.n) }
+
+func (v view) wide() bool { return v.kind >= uint64s }
+
+func (v view) slice(lo, hi int) view {
+	if lo == hi {
+		return view{kind: v.kind}
+	}
+	size := 4
+	if v.wide() {
+		size = 8
+	}
+	return view{unsafe.Add(v.first, lo*size), hi - lo, v.kind}
+}
+
+// memory returns the memory of the ids as a matrix, to look for overlap with.
+func (v view) memory() rowvec.Matrix {
+	n := v.n
+	if v.wide() {
+		n *= 2
+	}
+	return rowvec.Matrix{Rows: 1, Cols: n, Data: unsafe.Slice((*float32)(v.first), n), Stride: n}
+}
+
+func (v view) check(rows int) error {
+	switch v.kind {
+	case uint32s:
+		return rowvec.CheckIDs(as[uint32](v), rows)
+	case int32s:
+		return rowvec.CheckIDs(as[int32](v), rows)
+	case uint64s:
+		return rowvec.CheckIDs(as[uint64](v), rows)
+	}
+	return rowvec.CheckIDs(as[int64](v), rows)
+}
+
+// The kernels below see ids that check has passed, whose bits mean the same with a sign and without.
+
+func (v view) gather(dst, table rowvec.Matrix) error {
+	if v.wide() {
+		return rowvec.Gather(dst, table, as[uint64](v))
+	}
+	return rowvec.Gather(dst, table, as[uint32](v))
+}
+
+func (v view) gatherScaled(dst, table rowvec.Matrix, scale float32) error {
+	if v.wide() {
+		return rowvec.GatherScaled(dst, table, as[uint64](v), scale)
+	}
+	return rowvec.GatherScaled(dst, table, as[uint32](v), scale)
+}
+
+func (v view) embed(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, start, seq int) error {
+	if v.wide() {
+		return rowvec.Embed(dst, table, as[uint64](v), scale, positions, start, seq)
+	}
+	return rowvec.Embed(dst, table, as[uint32](v), scale, positions, start, seq)
+}
+
+func (v view) embedAt(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, at []int) error {
+	if v.wide() {
+		return rowvec.EmbedAt(dst, table, as[uint64](v), scale, positions, at)
+	}
+	return rowvec.EmbedAt(dst, table, as[uint32](v), scale, positions, at)
+}
+
+func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix) error {
+	if v.wide() {
+		return rowvec.ScatterAdd(dst, as[uint64](v), alpha, src)
+	}
+	return rowvec.ScatterAdd(dst, as[uint32](v), alpha, src)
+}
+
+// runWithout returns the first run at or behind lo of ids that are not id; it is empty at the end.
+func (v view) runWithout(id, lo int) (from, to int) {
+	if v.wide() {
+		return runWithout(as[uint64](v), uint64(id), lo)
+	}
+	return runWithout(as[uint32](v), uint32(id), lo)
+}
+
+func runWithout[I rowvec.ID](ids []I, id I, lo int) (from, to int) {
+	for lo < len(ids) && ids[lo] == id {
+		lo++
+	}
+	hi := lo
+	for hi < len(ids) && ids[hi] != id {
+		hi++
+	}
+	return lo, hi
+}

@@ -1,0 +1,43 @@
+package positional
+
+import (
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+)
+
+// checkSequences checks that the rows of m, dim columns wide, are sequences of seq positions from start on.
+// Without rows, seq and start do not matter.
+func checkSequences(op, name string, m rowvec.Matrix, dim, seq, start, limit int) error {
+	if err := check.Matrix(op, name, m, dim); err != nil || m.Rows == 0 {
+		return err
+	}
+	if err := check.AtLeast(op, "seq", seq, 1); err != nil {
+		return err
+	}
+	if err := check.Positions(op, "seq", seq, start, limit); err != nil {
+		return err
+	}
+	if m.Rows%seq != 0 {
+		return check.MultipleOf(op, name+".Rows", m.Rows, seq)
+	}
+	return nil
+}
+
+// copyRows sets each row of dst to that of src. The shapes agree.
+func copyRows(dst, src rowvec.Matrix) {
+	for i := range dst.Rows {
+		copy(dst.Row(i), src.Row(i))
+	}
+}
+
+// addRows adds each row of src to that of dst. The shapes agree and nothing overlaps, so that Add cannot fail.
+func addRows(dst, src rowvec.Matrix) {
+	if dst.Stride == dst.Cols && src.Stride == src.Cols {
+		n := dst.Rows * dst.Cols
+		rowvec.Add(dst.Data[:n], src.Data[:n])
+		return
+	}
+	for i := range dst.Rows {
+		rowvec.Add(dst.Row(i), src.Row(i))
+	}
+}
