@@ -1,0 +1,233 @@
+package fuzz
+
+import (
+	"math"
+	"testing"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// seeds adds one case for each way that a call can go: every tail of a row, much work, both ends of memory, bad ids,
+// shared memory, misfits.
+func seeds(f *testing.F) {
+	plain := input{Dim: 63, N: 12, Rows: 9, Positions: 2, Seq: 4, Start: 2, Gaps: [4]uint8{1, 0, 3, 0}, Spread: 5,
+		Scale: math.Float32bits(1.7), Seed: 1}
+	add := func(change func(in *input), floats ...float32) {
+		in := plain
+		change(&in)
+		f.Add(in.bytes(floats...))
+	}
+	f.Add([]byte{})
+	add(func(*input) {})
+	add(func(in *input) { in.Dim, in.N, in.Heads, in.Flags = 1, 1, 0xff, variant })
+	add(func(in *input) { in.Dim, in.IDs, in.At = 127, 1, 2 })
+	add(func(in *input) { in.Dim, in.IDs, in.At, in.Flags = 257, 6, 3, variant }, 0, float32(math.Inf(1)), -0x1p-149)
+	add(func(in *input) { in.Dim, in.N, in.Seq, in.Flags, in.Gaps = 7, 4999, 50, manyIDs, [4]uint8{} })
+	add(func(in *input) { in.Dim, in.N, in.Rows, in.Flags = 300, 40, 2000, manyRows })
+	add(func(in *input) { in.Dim, in.IDs = 0, 3 })
+	add(func(in *input) { in.Rows = 0 })
+	add(func(in *input) { in.Flags = misfit })
+	for kind := range uint8(8) {
+		add(func(in *input) { in.IDs, in.At, in.Bad, in.BadAt, in.BadID = kind, kind, 2+kind&1+kind<<2, 7, 1<<40 })
+	}
+	for pair := range uint8(6) {
+		add(func(in *input) { in.Overlap, in.Shift, in.Dim = 3+pair<<2, 64, 40 })
+		add(func(in *input) { in.Overlap, in.Flags = 3+pair<<2, side })
+	}
+	add(func(in *input) { in.Overlap, in.Rows = 3, 0 })
+	add(func(in *input) { in.Overlap, in.Shift = 2, 9 })
+	add(func(in *input) { in.Overlap, in.Shift, in.Flags = 2, 9, shareAt|variant })
+}
+
+func FuzzGather(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		t.op, t.exactNaN = "Gather", true
+		dst, table, l := t.gather()
+		t.call = l.gather(dst, table)
+	})
+}
+
+func FuzzGatherScaled(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		t.op = "GatherScaled"
+		dst, table, l := t.gather()
+		t.call = l.gatherScaled(dst, table, t.scale())
+	})
+}
+
+func (t *trial) scale() float32 { return math.Float32frombits(t.in.Scale) }
+
+func (t *trial) gather() (dst, table rowvec.Matrix, l ids) {
+	n := t.count()
+	d, tab := t.matrix(0, n, t.dim()), t.matrix(1, t.tableRows(), t.dim())
+	t.place(d, tab)
+	l = t.ids(0, n, tab.Rows)
+	t.checkIDs("id", l, tab.Rows)
+	t.checkApart("dst", *d, "table", *tab)
+	t.checkIDsApart("dst", *d, "ids", l)
+	return *d, *tab, l
+}
+
+func FuzzScatterAdd(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		t.op = "ScatterAdd"
+		n := t.count()
+		src, dst := t.matrix(0, n, t.dim()), t.matrix(1, t.tableRows(), t.dim())
+		t.place(src, dst)
+		l := t.ids(0, n, dst.Rows)
+		t.checkIDs("id", l, dst.Rows)
+		t.checkApart("dst", *dst, "src", *src)
+		t.checkIDsApart("dst", *dst, "ids", l)
+		t.call = l.scatterAdd(*dst, t.scale(), *src)
+	})
+}
+
+func FuzzEmbed(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		t.op = "Embed"
+		n, start, seq, rows := t.sequences(t.count())
+		dst, table, positions := t.matrix(0, n, t.dim()), t.matrix(1, t.tableRows(), t.dim()), t.matrix(2, rows, t.dim())
+		t.place(dst, table, positions)
+		l := t.ids(0, n, table.Rows)
+		t.checkIDs("id", l, table.Rows)
+		t.checkSequences(n, start, seq, rows)
+		t.checkApart("dst", *dst, "table", *table)
+		t.checkApart("dst", *dst, "positions", *positions)
+		t.checkIDsApart("dst", *dst, "ids", l)
+		t.call = l.embed(*dst, *table, t.scale(), *positions, start, seq)
+	})
+}
+
+func FuzzEmbedAt(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		t.op = "EmbedAt"
+		n, dim := t.count(), t.dim()
+		dst, table, positions := t.matrix(0, n, dim), t.matrix(1, t.tableRows(), dim), t.matrix(2, int(t.in.Positions)%65, dim)
+		t.place(dst, table, positions)
+		l, at := t.ids(0, n, table.Rows), t.ids(1, n, positions.Rows)
+		t.checkIDs("id", l, table.Rows)
+		t.checkIDs("position id", at, positions.Rows)
+		t.checkApart("dst", *dst, "table", *table)
+		t.checkApart("dst", *dst, "positions", *positions)
+		t.checkIDsApart("dst", *dst, "ids", l)
+		t.checkIDsApart("dst", *dst, "position ids", at)
+		t.call = l.embedAt(*dst, *table, t.scale(), *positions, at)
+	})
+}
+
+// FuzzEmbedBackward covers EmbedAtBackward too.
+func FuzzEmbedBackward(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		t.op = "EmbedBackward"
+		at := t.in.has(variant)
+		n, start, seq, rows := t.sequences(t.count())
+		dOut, tokens, positions := t.matrix(0, n, t.dim()), t.matrix(1, t.tableRows(), t.dim()), t.matrix(2, rows, t.dim())
+		if at {
+			t.op = "EmbedAtBackward"
+		}
+		t.place(tokens, positions, dOut)
+		l := t.ids(0, n, tokens.Rows)
+		t.checkIDs("id", l, tokens.Rows)
+		t.checkApart("tokens", *tokens, "dOut", *dOut)
+		t.checkApart("positions", *positions, "dOut", *dOut)
+		t.checkApart("positions", *positions, "tokens", *tokens)
+		t.checkIDsApart("tokens", *tokens, "ids", l)
+		t.checkIDsApart("positions", *positions, "ids", l)
+		if !at {
+			t.checkSequences(n, start, seq, rows)
+			t.call = l.embedBackward(*tokens, *positions, t.scale(), *dOut, start, seq)
+			return
+		}
+		p := t.ids(1, n, rows)
+		t.checkIDs("position id", p, rows)
+		t.checkIDsApart("tokens", *tokens, "position ids", p)
+		t.checkIDsApart("positions", *positions, "position ids", p)
+		t.call = l.embedAtBackward(*tokens, *positions, t.scale(), *dOut, p)
+	})
+}
+
+func FuzzAddBatches(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		t.op = "AddBatches"
+		n, _, seq, _ := t.sequences(t.count())
+		dst, src := t.matrix(0, seq, t.dim()), t.matrix(1, n, t.dim())
+		t.place(dst, src)
+		t.checkShape(n == 0 || seq > 0 && n%seq == 0)
+		t.checkApart("dst", *dst, "src", *src)
+		t.call = kernel{
+			func() error { return rowvec.AddBatches(*dst, *src) },
+			func() { kernels.AddBatches(*dst, *src, n/max(1, seq)) },
+		}
+	})
+}
+
+// FuzzAddScaled covers Add and Scale too, also on a vector and itself.
+func FuzzAddScaled(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		n := int(t.in.N) % (maxRows + 1)
+		if t.in.has(manyIDs) {
+			n *= 26 // more than two calls of assembly
+		}
+		rest := 0
+		if t.in.has(misfit) {
+			rest = 1
+		}
+		x, y := rowvec.Matrix{Rows: 1, Cols: n, Stride: n}, rowvec.Matrix{Rows: 1, Cols: n + rest, Stride: n + rest}
+		t.place(&x, &y)
+		dst, src, alpha := x.Data, y.Data, t.scale()
+		switch {
+		case t.in.Rows%3 == 0:
+			t.op = "AddScaled"
+			t.call = kernel{
+				func() error { return rowvec.AddScaled(dst, alpha, src) },
+				func() { kernels.AddScaled(dst, alpha, src) },
+			}
+		case t.in.Rows%3 == 1:
+			t.op = "Add"
+			t.call = kernel{func() error { return rowvec.Add(dst, src) }, func() { kernels.Add(dst, src) }}
+		default:
+			t.op = "Scale"
+			t.call = kernel{func() error { rowvec.Scale(dst, alpha); return nil }, func() { kernels.Scale(dst, alpha) }}
+			return
+		}
+		t.checkShape(rest == 0)
+		if n > 0 && &dst[0] != &src[0] {
+			t.checkApart("dst", x, "src", y)
+		}
+	})
+}
+
+// FuzzIDs takes matrices without columns, of which only the ids are looked at, and numbers of rows of every size.
+func FuzzIDs(f *testing.F) {
+	seeds(f)
+	for _, rows := range []uint64{1 << 31, 1<<31 + 1, 1 << 32, 1<<32 + 5, math.MaxInt64} {
+		for kind := range uint8(7) {
+			in := input{N: 300, IDs: kind, Flags: variant, Bad: 2 + 1<<2, BadAt: 290, BadID: rows - 1}
+			in.Heads, in.Scale, in.Seed = kind, uint32(rows), uint32(rows>>32)
+			f.Add(in.bytes())
+		}
+	}
+	fuzz(f, func(t *trial) {
+		t.op = "Gather"
+		n := int(t.in.N) % (maxRows + 1)
+		if t.in.has(manyIDs) {
+			n *= 26
+		}
+		rows := int(t.in.Rows)
+		if t.in.has(variant) {
+			rows = int((uint64(t.in.Seed)<<32 | uint64(t.in.Scale)) & math.MaxInt)
+		}
+		l := t.ids(0, n, rows)
+		t.checkIDs("id", l, rows)
+		t.call = l.gather(rowvec.Matrix{Rows: n}, rowvec.Matrix{Rows: rows})
+	})
+}
