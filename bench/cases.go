@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// shape is the size of a case. Its String is the part of a benchmark's name that benchstat pivots on.
+type shape struct {
+	vocab, dim, ids int
+	seq             int    // of sequences, for kernels that know positions
+	n               int    // elements, for kernels on whole vectors
+	dist            string // of ids: "uniform", or "zipf" as words of a text
+
+	// "warm": the same ids and rows each time; "held": fresh ids on a table that a cache holds; "cold": fresh ids on one
+	// that none does.
+	cache string
+}
+
+func (s shape) String() string {
+	var parts []string
+	for _, p := range []struct {
+		name  string
+		value int
+	}{{"vocab", s.vocab}, {"dim", s.dim}, {"ids", s.ids}, {"seq", s.seq}, {"n", s.n}} {
+		if p.value != 0 {
+			parts = append(parts, fmt.Sprintf("%s=%d", p.name, p.value))
+		}
+	}
+	if s.dist != "" {
+		parts = append(parts, "dist="+s.dist)
+	}
+	return strings.Join(append(parts, "cache="+s.cache), "/")
+}
+
+// Vectors and batches.
+const (
+	inL1  = 2048     // elements: both vectors in the smallest first-level cache, 32 KiB
+	large = 16 << 20 // elements of 64 MiB
+)
+
+// cases are the shapes that each kernel is measured on, by benchmarks and by the comparison alike. They are no full cross
+// product, but each dim and each kind of table, where it matters; all together take a few minutes as benchmarks.
+var cases = map[string][]shape{
+	"CheckIDs": {
+		{vocab: 50257, ids: 128, dist: "zipf", cache: "warm"},
+		{vocab: 50257, ids: 8192, dist: "zipf", cache: "warm"},
+	},
+	"Gather": {
+		{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
+		{vocab: 50257, dim: 768, ids: 8192, dist: "uniform", cache: "cold"},
+		{vocab: 50257, dim: 768, ids: 128, dist: "zipf", cache: "cold"},
+		{vocab: 50257, dim: 768, ids: 1, dist: "zipf", cache: "warm"},
+		{vocab: 1000000, dim: 128, ids: 8192, dist: "uniform", cache: "cold"},
+		{vocab: 1000, dim: 4096, ids: 128, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 512, ids: 2048, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 64, ids: 2048, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 8, ids: 2048, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 1, ids: 2048, dist: "uniform", cache: "warm"},
+	},
+	"GatherScaled": {
+		{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
+		{vocab: 1000000, dim: 64, ids: 8192, dist: "uniform", cache: "cold"},
+		{vocab: 1000, dim: 512, ids: 2048, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 8, ids: 2048, dist: "uniform", cache: "warm"},
+	},
+	"ScatterAdd": {
+		{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
+		{vocab: 50257, dim: 768, ids: 8192, dist: "uniform", cache: "cold"},
+		{vocab: 1000000, dim: 128, ids: 8192, dist: "uniform", cache: "cold"},
+		{vocab: 1000, dim: 4096, ids: 128, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 64, ids: 2048, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 8, ids: 2048, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 1, ids: 2048, dist: "uniform", cache: "warm"},
+	},
+	"Embed": {
+		{vocab: 50257, dim: 768, ids: 8192, seq: 1024, dist: "zipf", cache: "cold"},
+		{vocab: 50257, dim: 768, ids: 128, seq: 128, dist: "zipf", cache: "cold"},
+		{vocab: 1000000, dim: 128, ids: 8192, seq: 128, dist: "uniform", cache: "cold"},
+		{vocab: 1000, dim: 512, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 64, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 8, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
+	},
+	"EmbedBackward": {
+		{vocab: 50257, dim: 768, ids: 8192, seq: 1024, dist: "zipf", cache: "cold"},
+		{vocab: 1000, dim: 512, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 64, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
+	},
+	"AddBatches": {
+		{dim: 768, ids: 8192, seq: 1024, cache: "cold"},
+		{dim: 64, ids: 2048, seq: 128, cache: "warm"},
+	},
+	"AddScaled": {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
+	"Add":       {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
+	"Scale":     {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
+}

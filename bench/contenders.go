@@ -1,0 +1,206 @@
+package main
+
+import (
+	"github.com/viterin/vek/vek32"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isa"
+)
+
+// kernel is what can do the work of one kernel. Each function works on the memory of a case, with one of its lists of
+// ids, and writes where all the others write.
+type kernel struct {
+	name  string
+	bytes func(s shape) int // moved by one call
+	naive func(m *memory, ids []int32)
+	ours  func(m *memory, ids []int32) error
+	peers []peer
+
+	unscaled bool // multiplies by 1
+	trains   bool // needs gradients
+}
+
+// peer is another library, or another of our kernels that can do the same.
+type peer struct {
+	name string
+	run  func(m *memory, ids []int32)
+}
+
+var kernels = []kernel{
+	{
+		name:  "CheckIDs",
+		bytes: func(s shape) int { return 4 * s.ids },
+		naive: func(m *memory, ids []int32) {
+			if !naiveCheckIDs(ids, m.table.Rows) {
+				panic("an id is out of range")
+			}
+		},
+		ours: func(m *memory, ids []int32) error { return rowvec.CheckIDs(ids, m.table.Rows) },
+	},
+	{
+		name:  "Gather",
+		bytes: func(s shape) int { return s.ids * (4 + 2*4*s.dim) },
+		naive: func(m *memory, ids []int32) { naiveGather(m.rows.Data, m.table.Data, ids, m.table.Cols) },
+		ours:  func(m *memory, ids []int32) error { return rowvec.Gather(m.rows, m.table, ids) },
+	},
+	{
+		name:  "GatherScaled",
+		bytes: func(s shape) int { return s.ids * (4 + 2*4*s.dim) },
+		naive: func(m *memory, ids []int32) {
+			naiveGatherScaled(m.rows.Data, m.table.Data, ids, m.table.Cols, m.scale)
+		},
+		ours: func(m *memory, ids []int32) error { return rowvec.GatherScaled(m.rows, m.table, ids, m.scale) },
+		peers: []peer{{"vek32", func(m *memory, ids []int32) {
+			for i, id := range ids {
+				vek32.MulNumber_Into(m.rows.Row(i), m.table.Row(int(id)), m.scale)
+			}
+		}}},
+	},
+	{
+		name:  "ScatterAdd",
+		bytes: func(s shape) int { return s.ids * (4 + 3*4*s.dim) },
+		naive: func(m *memory, ids []int32) {
+			naiveScatterAdd(m.table.Data, ids, m.table.Cols, m.scale, m.rows.Data)
+		},
+		ours: func(m *memory, ids []int32) error { return rowvec.ScatterAdd(m.table, ids, m.scale, m.rows) },
+		peers: []peer{
+			{"vek32", func(m *memory, ids []int32) {
+				for i, id := range ids {
+					vek32.MulNumber_Into(m.temporary, m.rows.Row(i), m.scale)
+					vek32.Add_Inplace(m.table.Row(int(id)), m.temporary)
+				}
+			}},
+			{"gonum", func(m *memory, ids []int32) {
+				for i, id := range ids {
+					blas32.Axpy(m.scale, vector(m.rows.Row(i)), vector(m.table.Row(int(id))))
+				}
+			}},
+		},
+	},
+	{
+		name:  "Embed",
+		bytes: func(s shape) int { return s.ids * (4 + 3*4*s.dim) },
+		naive: func(m *memory, ids []int32) {
+			naiveEmbed(m.rows.Data, m.table.Data, ids, m.table.Cols, m.scale, m.positions.Data, m.positions.Rows)
+		},
+		ours: func(m *memory, ids []int32) error {
+			return rowvec.Embed(m.rows, m.table, ids, m.scale, m.positions, 0, m.positions.Rows)
+		},
+		peers: []peer{{"vek32", func(m *memory, ids []int32) {
+			for i, id := range ids {
+				out := m.rows.Row(i)
+				vek32.MulNumber_Into(out, m.table.Row(int(id)), m.scale)
+				vek32.Add_Inplace(out, m.positions.Row(i%m.positions.Rows))
+			}
+		}}},
+	},
+	{
+		name:  "EmbedBackward",
+		bytes: func(s shape) int { return s.ids*(4+4*4*s.dim) + 2*4*s.seq*s.dim },
+		naive: func(m *memory, ids []int32) {
+			naiveEmbedBackward(m.table.Data, m.positions.Data, ids, m.table.Cols, m.scale, m.rows.Data, m.positions.Rows)
+		},
+		ours: func(m *memory, ids []int32) error {
+			return rowvec.EmbedBackward(m.table, m.positions, ids, m.scale, m.rows, 0, m.positions.Rows)
+		},
+		peers: []peer{{"gonum", func(m *memory, ids []int32) {
+			for i, id := range ids {
+				dOut := vector(m.rows.Row(i))
+				blas32.Axpy(m.scale, dOut, vector(m.table.Row(int(id))))
+				blas32.Axpy(1, dOut, vector(m.positions.Row(i%m.positions.Rows)))
+			}
+		}}},
+	},
+	{
+		name:  "AddBatches",
+		bytes: func(s shape) int { return 4 * (s.ids + 2*s.seq) * s.dim },
+		naive: func(m *memory, _ []int32) {
+			naiveAddBatches(m.positions.Data, m.rows.Data, m.rows.Rows, m.rows.Cols, m.positions.Rows)
+		},
+		ours: func(m *memory, _ []int32) error { return rowvec.AddBatches(m.positions, m.rows) },
+		peers: []peer{{"vek32", func(m *memory, _ []int32) {
+			for i := range m.rows.Rows {
+				vek32.Add_Inplace(m.positions.Row(i%m.positions.Rows), m.rows.Row(i))
+			}
+		}}},
+	},
+	{
+		name:  "AddScaled",
+		bytes: func(s shape) int { return 3 * 4 * s.n },
+		naive: func(m *memory, _ []int32) { naiveAddScaled(m.y, m.scale, m.x) },
+		ours:  func(m *memory, _ []int32) error { return rowvec.AddScaled(m.y, m.scale, m.x) },
+		peers: []peer{
+			{"vek32", func(m *memory, _ []int32) {
+				vek32.MulNumber_Into(m.temporary, m.x, m.scale)
+				vek32.Add_Inplace(m.y, m.temporary)
+			}},
+			{"gonum", func(m *memory, _ []int32) { blas32.Axpy(m.scale, vector(m.x), vector(m.y)) }},
+		},
+	},
+	{
+		name:  "Add",
+		bytes: func(s shape) int { return 3 * 4 * s.n },
+		naive: func(m *memory, _ []int32) { naiveAdd(m.y, m.x) },
+		ours:  func(m *memory, _ []int32) error { return rowvec.Add(m.y, m.x) },
+		peers: []peer{
+			{"vek32", func(m *memory, _ []int32) { vek32.Add_Inplace(m.y, m.x) }},
+			{"AddScaled", func(m *memory, _ []int32) { must(rowvec.AddScaled(m.y, 1, m.x)) }},
+		},
+	},
+	{
+		name:  "Scale",
+		bytes: func(s shape) int { return 2 * 4 * s.n },
+		naive: func(m *memory, _ []int32) { naiveScale(m.y, -1) }, // -1 lets numbers neither grow nor vanish
+		ours:  func(m *memory, _ []int32) error { rowvec.Scale(m.y, -1); return nil },
+		peers: []peer{
+			{"vek32", func(m *memory, _ []int32) { vek32.MulNumber_Inplace(m.y, -1) }},
+			{"gonum", func(m *memory, _ []int32) { blas32.Scal(-1, vector(m.y)) }},
+		},
+	},
+}
+
+// kernelOf returns the kernel of that name, nil if there is none.
+func kernelOf(name string) *kernel {
+	for i := range kernels {
+		if kernels[i].name == name {
+			return &kernels[i]
+		}
+	}
+	return nil
+}
+
+func vector(x []float32) blas32.Vector { return blas32.Vector{N: len(x), Data: x, Inc: 1} }
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// contender is one side of a case. run works on the i-th list of ids, while level is the active one.
+type contender struct {
+	name  string
+	level isa.Level
+	run   func(i int)
+}
+
+// contenders returns the naive loop, our kernel at every level of this machine, the peers, and the copy of half as many
+// bytes as the kernel moves, which moves as many.
+func (k *kernel) contenders(m *memory) []contender {
+	best := isa.Available[len(isa.Available)-1]
+	list := func(i int) []int32 {
+		if len(m.ids) == 1 {
+			return m.ids[0] // without a division, which would count next to a call that takes 20 ns
+		}
+		return m.ids[i%len(m.ids)]
+	}
+	all := []contender{{"naive", best, func(i int) { k.naive(m, list(i)) }}}
+	for _, level := range isa.Available {
+		all = append(all, contender{level.String(), level, func(i int) { must(k.ours(m, list(i))) }})
+	}
+	for _, p := range k.peers {
+		all = append(all, contender{p.name, best, func(i int) { p.run(m, list(i)) }})
+	}
+	return append(all, contender{"copy", best, m.copy})
+}

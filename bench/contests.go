@@ -1,0 +1,169 @@
+package main
+
+import (
+	"github.com/viterin/vek/vek32"
+
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+// contest is what rowvec and peers elsewhere do in turn.
+type contest struct {
+	title  string
+	kernel *kernel
+	shapes []shape
+	unit   string                    // that times are given for
+	units  func(s shape) int         // in one call
+	out    func(m *memory) []float32 // what a call writes to
+	chosen bool                      // out is a table, of which ids choose rows
+	near   float64                   // how far from ours a result may be, relative to 1 + its size
+
+	// ours by several workers, where several can work, or where there is no kernel that does it all
+	team func(m *memory, workers int) (func(ids []int32) error, error)
+}
+
+func perID(s shape) int { return s.ids }
+
+var contests = []contest{
+	{
+		title: "Gather, a lookup", kernel: kernelOf("Gather"), unit: "row", units: perID,
+		shapes: []shape{
+			{vocab: 50257, dim: 768, ids: 8192, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 128, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 1, dist: "uniform", cache: "warm"},
+			{vocab: 50257, dim: 64, ids: 2048, dist: "uniform", cache: "held"},
+			{vocab: 1000000, dim: 64, ids: 8192, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 128, ids: 8192, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 512, ids: 8192, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 1, ids: 8192, dist: "uniform", cache: "held"},
+			{vocab: 50257, dim: 8, ids: 8192, dist: "uniform", cache: "held"},
+			{vocab: 1000000, dim: 32, ids: 65536, dist: "uniform", cache: "cold"},
+			{vocab: 1000, dim: 64, ids: 128, dist: "uniform", cache: "warm"},
+			{vocab: 50257, dim: 4096, ids: 2048, dist: "uniform", cache: "cold"},
+			{vocab: 16384, dim: 12288, ids: 512, dist: "uniform", cache: "cold"},
+		},
+		out: func(m *memory) []float32 { return m.rows.Data },
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+			return func(ids []int32) error { return e.Forward(m.rows, lookup.Sequence(ids)) }, err
+		},
+	},
+	{
+		title: "Embed, E[ids]*sqrt(dim) + P", kernel: kernelOf("Embed"), unit: "row", units: perID,
+		shapes: []shape{
+			{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "zipf", cache: "cold"},
+		},
+		out:  func(m *memory) []float32 { return m.rows.Data },
+		near: 1e-6,
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			e, err := lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(workers))
+			if err != nil {
+				return nil, err
+			}
+			positions, err := positional.LearnedFrom(m.positions)
+			if err != nil {
+				return nil, err
+			}
+			layer, err := lookup.NewLayer(e, positions)
+			return func(ids []int32) error { return layer.Forward(m.rows, lookup.Batch(ids, m.positions.Rows)) }, err
+		},
+	},
+	{
+		title: "ScatterAdd, the gradient of a lookup", kernel: unscaledScatterAdd(), unit: "row", units: perID,
+		shapes: []shape{
+			{vocab: 50257, dim: 768, ids: 2048, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
+			{vocab: 50257, dim: 64, ids: 2048, dist: "uniform", cache: "held"},
+			{vocab: 1000000, dim: 128, ids: 8192, dist: "uniform", cache: "cold"},
+		},
+		out: func(m *memory) []float32 { return m.table.Data }, chosen: true,
+		near: 1e-4,
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+			return func(ids []int32) error { return e.Backward(m.table, lookup.Sequence(ids), m.rows) }, err
+		},
+	},
+	{
+		title:  "Training: clear the last gradient, look up, add up a gradient",
+		kernel: training(), unit: "row", units: perID,
+		shapes: []shape{
+			{vocab: 50257, dim: 768, ids: 128, dist: "uniform", cache: "cold"},
+		},
+		out: func(m *memory) []float32 { return m.grad.Data }, chosen: true,
+		near: 1e-4,
+		team: trainer,
+	},
+	{
+		title: "AddScaled, y += a*x", kernel: kernelOf("AddScaled"), unit: "call", units: func(shape) int { return 1 },
+		shapes: []shape{{n: 512, cache: "warm"}, {n: 4096, cache: "warm"}},
+		out:    func(m *memory) []float32 { return m.y },
+		near:   1e-6,
+	},
+	{
+		title: "Sinusoidal, a table from nothing", kernel: sinusoidal(),
+		unit: "element", units: func(s shape) int { return s.seq * s.dim },
+		shapes: []shape{{dim: 512, seq: 5000, cache: "warm"}},
+		out:    func(m *memory) []float32 { return m.positions.Data },
+		near:   2e-3, // what float32 makes of angles up to 5,000
+	},
+}
+
+// unscaledScatterAdd is ScatterAdd where the factor is 1, for which vek32 needs one pass only.
+func unscaledScatterAdd() *kernel {
+	k := *kernelOf("ScatterAdd")
+	k.unscaled = true
+	k.peers = append([]peer{{"vek32 Add_Inplace", func(m *memory, ids []int32) {
+		for i, id := range ids {
+			vek32.Add_Inplace(m.table.Row(int(id)), m.rows.Row(i))
+		}
+	}}}, k.peers...)
+	return &k
+}
+
+// training is a whole pass over a lookup.
+func training() *kernel {
+	return &kernel{
+		name:   "Training",
+		bytes:  func(s shape) int { return s.ids * (3*4 + 6*4*s.dim) },
+		trains: true,
+		naive: func(m *memory, ids []int32) {
+			clear(m.grad.Data)
+			naiveGather(m.rows.Data, m.table.Data, ids, m.table.Cols)
+			naiveScatterAdd(m.grad.Data, ids, m.grad.Cols, 1, m.outGrad.Data)
+			m.last = ids
+		},
+	}
+}
+
+func trainer(m *memory, workers int) (func(ids []int32) error, error) {
+	e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+	return func(ids []int32) error {
+		if err := e.ClearGradient(m.grad, lookup.Sequence(m.last)); err != nil {
+			return err
+		}
+		m.last = ids
+		in := lookup.Sequence(ids)
+		if err := e.Forward(m.rows, in); err != nil {
+			return err
+		}
+		return e.Backward(m.grad, in, m.outGrad)
+	}, err
+}
+
+// sinusoidal makes all anew, also what an encoding makes once.
+func sinusoidal() *kernel {
+	return &kernel{
+		name:  "Sinusoidal",
+		bytes: func(s shape) int { return 4 * s.seq * s.dim },
+		naive: func(m *memory, _ []int32) { naiveSinusoidal(m.positions.Data, m.positions.Cols) },
+		ours: func(m *memory, _ []int32) error {
+			s, err := positional.NewSinusoidal(0, m.positions.Cols)
+			if err != nil {
+				return err
+			}
+			return s.Fill(m.positions, 0)
+		},
+	}
+}

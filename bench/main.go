@@ -1,0 +1,110 @@
+// Command bench shows how fast rowvec is on this machine, and that every instruction set gives the same bits.
+//
+//	go run ./bench            the complete embedding layer over a real text, forward and backward
+//	go run ./bench kernels    every kernel against naive Go
+//	go run ./bench peers      the same jobs as NumPy, PyTorch, vek and gonum
+//	go test -bench . ./bench  the same kernels as benchmarks, for benchstat
+//
+// Machines are shared and noisy, so that an absolute time proves nothing: all sides of a comparison run in turn, round
+// after round, in one process, and what counts is the median over rounds of the ratio within each.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+const usage = `Usage: go run ./bench [flags]          the complete embedding layer over a real text
+       go run ./bench kernels [flags]  every kernel against naive Go (-h for its flags)
+       go run ./bench peers [flags]    against NumPy, PyTorch, vek and gonum (-h for its flags);
+                                       -peers PYTHON is short for peers -python PYTHON
+       go test -bench . ./bench        the same kernels as benchmarks, for benchstat
+
+Runs GPT-2's embedding layer (50,257 tokens x 768, 1,024 positions, scaled) forward and
+backward over a text, at every instruction set of this machine and with naive Go loops.
+Fails if they do not agree bit for bit.
+
+`
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run returns the exit status: 1 for a failure, 2 for flags that make no sense.
+func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "kernels" {
+		return runKernels(args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "peers" {
+		return runPeers(args[1:], stdout, stderr, contests, sample)
+	}
+	for i, arg := range args {
+		if name, _, _ := strings.Cut(arg, "="); name == "-peers" || name == "--peers" {
+			args = slices.Clone(args)
+			args[i] = strings.Replace(arg, "peers", "python", 1)
+			return runPeers(args, stdout, stderr, contests, sample)
+		}
+	}
+	return runLayer(args, stdout, stderr, sidesOf)
+}
+
+// runLayer is the main job; sides are the implementations to compare, the yardstick first.
+func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side) int {
+	var s settings
+	flags := newFlags("bench", usage, stderr)
+	flags.StringVar(&s.text, "text", "", "read this `file` instead of Newton's Opticks, which comes with Go")
+	flags.IntVar(&s.batch, "batch", 16, "sequences of 1,024 tokens per `batch`")
+	flags.IntVar(&s.rounds, "rounds", 11, "measure this many `rounds`")
+	flags.IntVar(&s.workers, "workers", 1, "`goroutines` of the layer; the naive loops and copy always have one")
+	flags.BoolVar(&s.quick, "quick", false, "only the first 5,000 tokens, in batches of 2, for 3 rounds: a smoke test")
+	asJSON := flags.Bool("json", false, "print JSON")
+	if status, done := parse(flags, args); done {
+		return status
+	}
+	if s.batch < 1 || s.rounds < 1 || s.workers < 1 {
+		fmt.Fprintln(stderr, "bench: -batch, -rounds and -workers must be at least 1")
+		return 2
+	}
+	r, err := layerReport(s, stderr, sides)
+	if err == nil && *asJSON {
+		err = r.writeJSON(stdout)
+	} else if err == nil {
+		err = r.writeTable(stdout)
+	}
+	return exit(err, stderr)
+}
+
+func newFlags(name, usage string, stderr io.Writer) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, usage)
+		flags.PrintDefaults()
+	}
+	return flags
+}
+
+// parse parses args; done says that there is nothing left to do but to exit with status.
+func parse(flags *flag.FlagSet, args []string) (status int, done bool) {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0, true
+	case err != nil:
+		return 2, true
+	case flags.NArg() > 0:
+		fmt.Fprintf(flags.Output(), "bench: unknown argument %q; -h lists what there is\n", flags.Arg(0))
+		return 2, true
+	}
+	return 0, false
+}
+
+func exit(err error, stderr io.Writer) int {
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}

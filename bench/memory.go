@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/pages"
+)
+
+// memory is what the contenders of a case work on, all of them on the same pages.
+type memory struct {
+	table     rowvec.Matrix // rows chosen by ids
+	rows      rowvec.Matrix // rows in their order
+	positions rowvec.Matrix
+	grad      rowvec.Matrix // of table
+	outGrad   rowvec.Matrix // of rows
+	scale     float32
+	x, y      []float32 // vectors
+	temporary []float32 // of a row or of a vector, for whoever takes two passes
+	ids       [][]int32 // one list for each call in turn; a single nil one for kernels without ids
+	last      []int32   // the list whose rows of grad are not zero
+	from, to  []float32 // of the copy; from may be longer
+}
+
+// Distinct rows that lists of ids for a cold cache touch at least, in bytes: more than any last-level cache that is not
+// for a whole rack.
+const coldBytes = 256 << 20
+
+// arena is memory used again for one case after the other: fresh pages for each would cost minutes.
+type arena struct {
+	table, rows, positions, grad, outGrad, from, to []float32
+}
+
+// memory fills what a case of kernel k needs with numbers that are always the same.
+func (a *arena) memory(k *kernel, s shape) *memory {
+	matrix := func(buffer *[]float32, rows int, contents part) rowvec.Matrix {
+		return rowvec.Matrix{Rows: rows, Cols: s.dim, Data: fill(buffer, rows*s.dim, contents), Stride: s.dim}
+	}
+	m := &memory{scale: float32(math.Sqrt(float64(cmp.Or(s.dim, dim)))), temporary: make([]float32, max(s.dim, s.n))}
+	if k.unscaled {
+		m.scale = 1
+	}
+	if s.n > 0 {
+		m.x, m.y = fill(&a.table, s.n, xPart), fill(&a.rows, s.n, yPart)
+	} else {
+		m.table, m.rows = matrix(&a.table, s.vocab, tablePart), matrix(&a.rows, s.ids, rowsPart)
+		m.positions = matrix(&a.positions, s.seq, positionsPart)
+	}
+	if k.trains {
+		m.grad, m.outGrad = matrix(&a.grad, s.vocab, zeros), matrix(&a.outGrad, s.ids, outGradPart)
+	}
+	m.ids = idLists(s, rand.New(rand.NewPCG(5, 6)))
+
+	half := max(1, k.bytes(s)/8)
+	m.to = fill(&a.to, half, rowsPart)
+	if s.cache == "cold" && len(m.table.Data) > 2*half {
+		m.from = m.table.Data
+	} else {
+		m.from = fill(&a.from, half, tablePart)
+	}
+	return m
+}
+
+// copy copies the i-th part of from.
+func (m *memory) copy(i int) {
+	n := len(m.to)
+	copy(m.to, m.from[i%(len(m.from)/n)*n:])
+}
+
+// part says where in numbers the contents of a buffer begin, so that no two are alike.
+type part int
+
+const (
+	zeros     part = iota - 1 // no numbers at all
+	tablePart                 // in the order that peers.py has them in
+	rowsPart
+	positionsPart
+	outGradPart
+	xPart
+	yPart
+)
+
+// numbers are in [-1/2, 1/2). There is a prime number of them, so that no two rows of a table are alike.
+var numbers = sync.OnceValue(func() []float32 {
+	rng := rand.New(rand.NewPCG(7, 8))
+	x := make([]float32, 1<<20-3)
+	for i := range x {
+		x[i] = rng.Float32() - 0.5
+	}
+	return x
+})
+
+// fill returns the first n elements of a buffer, which grows if need be, on 2 MiB pages where there are such.
+func fill(buffer *[]float32, n int, contents part) []float32 {
+	grown := n > len(*buffer)
+	if grown {
+		*buffer = nil // so that it can be collected before the new one is made
+		*buffer = make([]float32, n)
+		pages.Advise(*buffer)
+	}
+	x := (*buffer)[:n]
+	if contents == zeros {
+		clear(x)
+	} else {
+		for rest, source := x, numbers()[1000*contents:]; len(rest) > 0; source = numbers() {
+			rest = rest[copy(rest, source):]
+		}
+	}
+	if grown {
+		pages.Collapse(x) // what Go had in use before
+	}
+	return x
+}
+
+// idLists returns one list for a warm cache. For a cold one there are as many as it takes for the cache to have
+// forgotten the first when its turn comes again, and for a table in a cache as many as choose each row several times.
+func idLists(s shape, rng *rand.Rand) [][]int32 {
+	if s.vocab == 0 {
+		return [][]int32{nil}
+	}
+	lists := make([][]int32, 1)
+	switch s.cache {
+	case "cold":
+		lists = make([][]int32, 1+coldBytes/(4*s.dim*s.ids))
+	case "held":
+		lists = make([][]int32, 1+4*s.vocab/s.ids)
+	}
+	draw := func() int32 { return rng.Int32N(int32(s.vocab)) }
+	if s.dist == "zipf" {
+		// Words of a text: the r-th most frequent in proportion to 1/(r + 2.7)^1.1. A shuffled rank, since tokenizers
+		// that give frequent tokens low ids are not the only ones.
+		rank := rng.Perm(s.vocab)
+		zipf := rand.NewZipf(rng, 1.1, 2.7, uint64(s.vocab-1))
+		draw = func() int32 { return int32(rank[zipf.Uint64()]) }
+	}
+	for i := range lists {
+		lists[i] = make([]int32, s.ids)
+		for j := range lists[i] {
+			lists[i][j] = draw()
+		}
+	}
+	return lists
+}

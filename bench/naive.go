@@ -1,0 +1,100 @@
+package main
+
+import (
+	"math"
+
+	"github.com/rowvec/rowvec"
+)
+
+// The loops that a Go programmer writes without a library, over rows of dim elements without gaps. They spare the
+// compiler bounds checks where that takes no more than a word, and they are the yardstick that results are compared
+// with: a product is rounded before it is added, which on some machines a compiler does only if told to.
+
+// row returns row i of m.
+func row(m []float32, i, dim int) []float32 { return m[i*dim:][:dim] }
+
+func naiveGather[I rowvec.ID](dst, table []float32, ids []I, dim int) {
+	for i, id := range ids {
+		copy(row(dst, i, dim), row(table, int(id), dim))
+	}
+}
+
+func naiveGatherScaled[I rowvec.ID](dst, table []float32, ids []I, dim int, scale float32) {
+	for i, id := range ids {
+		out, in := row(dst, i, dim), row(table, int(id), dim)
+		for j, x := range in {
+			out[j] = scale * x
+		}
+	}
+}
+
+// naiveEmbed is what one writes first: gather, scale, add positions, each over the whole batch.
+func naiveEmbed[I rowvec.ID](dst, table []float32, ids []I, dim int, scale float32, positions []float32, seq int) {
+	naiveGather(dst, table, ids, dim)
+	naiveScale(dst[:len(ids)*dim], scale)
+	for i := range ids {
+		naiveAdd(row(dst, i, dim), row(positions, i%seq, dim))
+	}
+}
+
+func naiveScatterAdd[I rowvec.ID](dst []float32, ids []I, dim int, alpha float32, src []float32) {
+	for i, id := range ids {
+		naiveAddScaled(row(dst, int(id), dim), alpha, row(src, i, dim))
+	}
+}
+
+func naiveEmbedBackward[I rowvec.ID](tokens, positions []float32, ids []I, dim int, scale float32, dOut []float32, seq int) {
+	naiveScatterAdd(tokens, ids, dim, scale, dOut)
+	naiveAddBatches(positions, dOut, len(ids), dim, seq)
+}
+
+// naiveAddBatches adds n rows of src, sequence by sequence, to the seq rows of dst.
+func naiveAddBatches(dst, src []float32, n, dim, seq int) {
+	for i := range n {
+		naiveAdd(row(dst, i%seq, dim), row(src, i, dim))
+	}
+}
+
+func naiveAddScaled(dst []float32, alpha float32, src []float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] += float32(alpha * x)
+	}
+}
+
+func naiveAdd(dst, src []float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] += x
+	}
+}
+
+func naiveScale(dst []float32, alpha float32) {
+	for i := range dst {
+		dst[i] *= alpha
+	}
+}
+
+func naiveCheckIDs[I rowvec.ID](ids []I, rows int) bool {
+	for _, id := range ids {
+		if id < 0 || int(id) >= rows {
+			return false
+		}
+	}
+	return true
+}
+
+// naiveSinusoidal computes each frequency once, and angles in float64.
+func naiveSinusoidal(dst []float32, dim int) {
+	frequencies := make([]float64, dim/2)
+	for i := range frequencies {
+		frequencies[i] = math.Pow(10000, -2*float64(i)/float64(dim))
+	}
+	for position := range len(dst) / dim {
+		out := row(dst, position, dim)
+		for i, f := range frequencies {
+			sin, cos := math.Sincos(float64(position) * f)
+			out[2*i], out[2*i+1] = float32(sin), float32(cos)
+		}
+	}
+}

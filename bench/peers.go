@@ -1,0 +1,394 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rowvec/rowvec/internal/isa"
+)
+
+const peersUsage = `Usage: go run ./bench peers [flags]    or: go run ./bench -peers PYTHON [flags]
+
+Compares rowvec with NumPy and PyTorch, each in its best forms, and with vek, gonum and naive
+Go, on the same shapes, numbers and ids. All sides run in turn, round after round; each time is
+a median over rounds, and behind it stands how many times rowvec's that is: the median of the
+ratios within each round. Fails if a side computes something else than rowvec does.
+
+All tables are on 2 MiB pages where there are such, and so is what NumPy and PyTorch allocate
+for themselves, above all dense gradients: with GLIBC_TUNABLES, unless it is in the environment
+already, though it be empty.
+
+`
+
+func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sample time.Duration) int {
+	c := comparison{contests: contests, sample: sample}
+	flags := newFlags("bench peers", peersUsage, stderr)
+	name := flags.String("python", "python3", "the Python `interpreter` that has NumPy or PyTorch")
+	flags.IntVar(&c.Rounds, "rounds", 11, "measure this many `rounds`")
+	flags.IntVar(&c.Workers, "workers", 1, "`threads` of NumPy and PyTorch, goroutines of rowvec's layers")
+	match := flags.String("match", "", "only cases whose name matches `regexp`, such as Gather/vocab=50257")
+	asJSON := flags.Bool("json", false, "print JSON")
+	if status, done := parse(flags, args); done {
+		return status
+	}
+	var err error
+	if c.match, err = regexp.Compile(*match); err != nil || c.Rounds < 1 || c.Workers < 1 {
+		fmt.Fprintln(stderr, "bench: -match must be a regular expression, -rounds and -workers at least 1")
+		return 2
+	}
+	if c.total() == 0 {
+		return exit(fmt.Errorf("no case matches %q", c.match), stderr)
+	}
+	if c.python, err = startPython(*name, c.Workers); err != nil {
+		return exit(err, stderr)
+	}
+	defer c.python.stop()
+	for _, missing := range c.python.Missing {
+		fmt.Fprintf(stderr, "bench: %s has no %s; going on without\n", *name, missing)
+	}
+	c.Host, c.Python = thisHost(), c.python.pythonInfo
+	if *asJSON {
+		if err = c.compare(stderr, func([]faceOff) {}); err == nil {
+			out := json.NewEncoder(stdout)
+			out.SetIndent("", "  ")
+			err = out.Encode(&c)
+		}
+		return exit(err, stderr)
+	}
+	fmt.Fprintf(stdout, "%s\n%s\n%s each, %s\n", c.Host, c.Python, plural(c.Workers, "thread"), plural(c.Rounds, "round"))
+	if err = c.compare(stderr, func(faceOffs []faceOff) { io.WriteString(stdout, block(faceOffs)) }); err == nil {
+		io.WriteString(stdout, peersLegend+c.behind())
+	}
+	return exit(err, stderr)
+}
+
+// comparison is what to do and, where exported, what has come of it.
+type comparison struct {
+	contests []contest
+	match    *regexp.Regexp
+	sample   time.Duration // that one measurement takes at least, unless a single call takes longer
+	python   *python
+	arena    arena
+
+	Host    host       `json:"host"`
+	Python  pythonInfo `json:"python"`
+	Workers int        `json:"workers"`
+	Rounds  int        `json:"rounds"`
+	Results []faceOff  `json:"results"`
+}
+
+// faceOff is a contest on one shape.
+type faceOff struct {
+	contest *contest
+	shape   shape
+
+	Kernel string  `json:"kernel"`
+	Shape  string  `json:"shape"`
+	Unit   string  `json:"unit"`
+	Sides  []entry `json:"sides"` // rowvec first
+}
+
+// entry is how one side did: medians over rounds.
+type entry struct {
+	Side  string  `json:"side"`
+	NS    float64 `json:"ns_per_unit"`
+	Times float64 `json:"times_rowvec"` // its time as a multiple of rowvec's
+}
+
+// Names of sides that mean something here.
+const (
+	ours   = "rowvec"
+	copied = "copy" // of as many bytes as rowvec moves
+)
+
+// chosen returns the shapes of a contest that -match leaves.
+func (c *comparison) chosen(k *contest) (shapes []shape) {
+	for _, s := range k.shapes {
+		if c.match.MatchString(k.kernel.name + "/" + s.String()) {
+			shapes = append(shapes, s)
+		}
+	}
+	return shapes
+}
+
+func (c *comparison) total() (n int) {
+	for i := range c.contests {
+		n += len(c.chosen(&c.contests[i]))
+	}
+	return n
+}
+
+// compare does all that matches, and hands out the results of each contest.
+func (c *comparison) compare(stderr io.Writer, done func([]faceOff)) error {
+	bar := newProgress(stderr, "comparing", c.total())
+	defer bar.done()
+	for i := range c.contests {
+		k := &c.contests[i]
+		first := len(c.Results)
+		for _, s := range c.chosen(k) {
+			f, err := c.faceOff(k, s)
+			if err != nil {
+				bar.clear()
+				return fmt.Errorf("%s/%s: %w", k.kernel.name, s, err)
+			}
+			c.Results = append(c.Results, f)
+			bar.step()
+		}
+		if first < len(c.Results) {
+			bar.clear()
+			done(c.Results[first:])
+		}
+	}
+	return nil
+}
+
+// rival is one side of a case.
+type rival struct {
+	name   string
+	result func() ([]float32, error)                           // of the first list of ids, from zeros on; nil for a copy
+	run    func(first, calls, warm int) (time.Duration, error) // see repeat; warm calls come before, unmeasured
+}
+
+func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
+	m := c.arena.memory(k.kernel, s)
+	rivals, err := c.rivals(k, s, m)
+	if err != nil {
+		return f, err
+	}
+	if err := check(rivals, k.near); err != nil {
+		return f, err
+	}
+
+	calls := make([]int, len(rivals))
+	works := make([]work, len(rivals))
+	next := 0 // lists of ids go on from side to side: nobody finds rows in cache that the one before has fetched
+	for i, r := range rivals {
+		step := func() (time.Duration, error) {
+			warm := (calls[i] + 2) / 4 // other sides have been at the caches
+			first := next
+			next += calls[i] + warm
+			return r.run(first, calls[i], warm)
+		}
+		if _, err := r.run(0, 0, 1); err != nil { // pays for what is done once
+			return f, err
+		}
+		for calls[i] = 1; ; calls[i] *= 2 {
+			if took, err := step(); err != nil {
+				return f, err
+			} else if took >= c.sample {
+				break
+			}
+		}
+		works[i] = step
+	}
+	runtime.GC()
+	seconds, err := measure(c.Rounds, works, func() {})
+	if err != nil {
+		return f, err
+	}
+	if err := check(rivals, k.near); err != nil { // also of what the runs have left
+		return f, err
+	}
+	f = faceOff{contest: k, shape: s, Kernel: k.kernel.name, Shape: s.String(), Unit: k.unit}
+	for i, r := range rivals {
+		for round := range seconds[i] {
+			seconds[i][round] *= 1e9 / float64(calls[i]*k.units(s))
+		}
+		f.Sides = append(f.Sides, entry{r.name, median(seconds[i]), ratio(seconds[i], seconds[0])})
+	}
+	return f, nil
+}
+
+// rivals returns rowvec at the best level of this machine, and after it all others.
+func (c *comparison) rivals(k *contest, s shape, m *memory) ([]rival, error) {
+	kernel := *k.kernel
+	if k.team != nil && (c.Workers > 1 || kernel.ours == nil) {
+		work, err := k.team(m, c.Workers)
+		if err != nil {
+			return nil, err
+		}
+		kernel.ours = func(_ *memory, ids []int32) error { return work(ids) }
+	}
+	var all, others []rival
+	levels := len(isa.Available)
+	for i, contender := range kernel.contenders(m) {
+		r := rival{
+			name: contender.name,
+			result: func() ([]float32, error) {
+				clear(k.out(m))
+				repeat(contender, 1, 0)
+				return k.result(m), nil
+			},
+			run: func(first, calls, warm int) (time.Duration, error) {
+				repeat(contender, warm, first)
+				return timed(func() error { repeat(contender, calls, first+warm); return nil })()
+			},
+		}
+		switch {
+		case i == 0:
+			r.name = "naive Go"
+		case i == levels:
+			r.name = ours
+			all = append(all, r)
+			continue
+		case i < levels: // which is not the best
+			continue
+		case r.name == copied:
+			r.result = nil
+		}
+		others = append(others, r)
+	}
+	all = append(all, others...)
+
+	sides, err := c.python.prepare(k.kernel, s, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, side := range sides {
+		all = append(all, rival{
+			name:   side,
+			result: func() ([]float32, error) { return c.python.result(side) },
+			run: func(first, calls, warm int) (time.Duration, error) {
+				return c.python.run(side, first, calls, warm)
+			},
+		})
+	}
+	return all, nil
+}
+
+// result returns what a call with the first list of ids has written.
+func (k *contest) result(m *memory) []float32 {
+	out := k.out(m)
+	if !k.chosen {
+		return slices.Clone(out)
+	}
+	dim := m.table.Cols
+	rows := make([]float32, len(m.ids[0])*dim)
+	naiveGather(rows, out, m.ids[0], dim)
+	return rows
+}
+
+// check compares the results of all rivals with that of the first.
+func check(rivals []rival, near float64) error {
+	want, err := rivals[0].result()
+	if err != nil {
+		return err
+	}
+	for _, r := range rivals[1:] {
+		if r.result == nil {
+			continue
+		}
+		got, err := r.result()
+		if err != nil {
+			return err
+		}
+		if len(got) != len(want) {
+			return fmt.Errorf("%s has %d elements, %s %d", r.name, len(got), ours, len(want))
+		}
+		for i, x := range want {
+			y := got[i]
+			off := math.Abs(float64(x) - float64(y))
+			if math.Float32bits(x) != math.Float32bits(y) && !(off < near*(1+math.Abs(float64(x)))) {
+				return fmt.Errorf("element %d: %s has %v, %s %v", i, r.name, y, ours, x)
+			}
+		}
+	}
+	return nil
+}
+
+const peersLegend = `
+Ids are fresh in every call, and the table is larger than any cache (cold) or in one (held); or
+they are the same each time (warm). naive Go, vek32, gonum and copy have one thread always.
+copy moves as many bytes as rowvec does, in and out, one behind the other. All other sides have
+computed the same as rowvec: of a lookup all bits, and nearly the same elsewhere.
+`
+
+// noise is how far behind rowvec may be and still count as no slower.
+const noise = 0.03
+
+// behind says in which cases rowvec is slower than somebody.
+func (c *comparison) behind() string {
+	var b strings.Builder
+	n := 0
+	for _, f := range c.Results {
+		for _, e := range f.Sides[1:] {
+			if e.Side == copied {
+				continue
+			}
+			if n++; e.Times < 1-noise {
+				fmt.Fprintf(&b, "  %s %s: %s %s\n", f.Kernel, short.Replace(f.Shape), e.Side, figure(e.Times))
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return fmt.Sprintf("\nrowvec is slower in none of %s.\n", plural(n, "comparison"))
+	}
+	return fmt.Sprintf("\nOf %s, rowvec is slower in:\n%s", plural(n, "comparison"), b.String())
+}
+
+const (
+	nameColumns  = 27
+	shapesAcross = 4
+	caseColumns  = 18
+)
+
+// block returns the results of a contest as tables with a column for each of a few cases, 99 columns of text at most.
+func block(all []faceOff) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s: ns per %s, and times rowvec's\n", all[0].contest.title, all[0].Unit)
+	for some := range slices.Chunk(all, shapesAcross) {
+		line := func(name string, cell func(f faceOff) string) {
+			text := fmt.Sprintf("%-*s", nameColumns, name)
+			for _, f := range some {
+				text += fmt.Sprintf("%*s", caseColumns, cell(f))
+			}
+			if text = strings.TrimRight(text, " "); text != "" {
+				b.WriteString(text + "\n")
+			}
+		}
+		b.WriteByte('\n')
+		for i := range 3 {
+			line("", func(f faceOff) string { return f.shape.lines()[i] })
+		}
+		for i, e := range some[0].Sides {
+			line(e.Side, func(f faceOff) string {
+				return fmt.Sprintf("%s%7s", figure(f.Sides[i].NS), figure(f.Sides[i].Times))
+			})
+		}
+	}
+	return b.String()
+}
+
+// lines returns what stands above the column of a shape.
+func (s shape) lines() [3]string {
+	size, batch := fmt.Sprintf("%s x %s", thousands(s.vocab), thousands(s.dim)), plural(s.ids, "id")
+	switch {
+	case s.n > 0:
+		size, batch = "n = "+thousands(s.n), ""
+	case s.vocab == 0:
+		size, batch = fmt.Sprintf("%s x %s", thousands(s.seq), thousands(s.dim)), ""
+	case s.seq > 0:
+		batch = fmt.Sprintf("%d x %d ids", s.ids/s.seq, s.seq)
+	}
+	return [3]string{size, batch, strings.TrimSpace(s.dist + " " + s.cache)}
+}
+
+// figure writes three digits, or all before the point.
+func figure(x float64) string {
+	switch {
+	case x >= 99.95:
+		return thousands(int(math.Round(x)))
+	case x >= 9.995:
+		return fmt.Sprintf("%.1f", x)
+	case x >= 0.9995:
+		return fmt.Sprintf("%.2f", x)
+	}
+	return fmt.Sprintf("%.3f", x)
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// findPython looks for an interpreter that has NumPy, and maybe PyTorch, and returns it when it has ended. The error says where there was none.
+var findPython = sync.OnceValues(func() (*python, error) {
+	var errs []error
+	for _, name := range []string{"python3", "/usr/bin/python3", "python"} {
+		p, err := startPython(name, 1)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		p.stop()
+		if p.NumPy != "" {
+			return p, nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %s", name, p))
+	}
+	return nil, errors.Join(errs...)
+})
+
+// pythonWithNumPy returns the path of an interpreter, and whether it has PyTorch as well.
+func pythonWithNumPy(t *testing.T) (path string, pyTorch bool) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	p, err := findPython()
+	if err != nil {
+		t.Skipf("NOT TESTED: the peers in Python, for there is no Python with NumPy:\n%v", err)
+	}
+	return p.command.Path, p.PyTorch != ""
+}
+
+// smallContests are all contests in a small space.
+func smallContests() []contest {
+	all := make([]contest, len(contests))
+	for i, k := range contests {
+		all[i] = k
+		all[i].shapes = nil
+		for _, s := range k.shapes {
+			tiny := small(s)
+			if s.cache != "warm" {
+				tiny.cache = "held" // some lists of ids
+			}
+			all[i].shapes = append(all[i].shapes, tiny)
+		}
+	}
+	return all
+}
+
+func runSmallPeers(args ...string) (status int, out, errs string) {
+	var stdout, stderr bytes.Buffer
+	status = runPeers(append(args, "-rounds", "2"), &stdout, &stderr, smallContests(), time.Microsecond)
+	return status, stdout.String(), stderr.String()
+}
+
+func TestPeers(t *testing.T) {
+	path, pyTorch := pythonWithNumPy(t)
+	for _, workers := range []string{"1", "2"} {
+		status, out, errs := runSmallPeers("-python", path, "-workers", workers, "-json")
+		if status != 0 {
+			t.Fatalf("exit status %d: %s", status, errs)
+		}
+		var c comparison
+		in := json.NewDecoder(strings.NewReader(out))
+		in.DisallowUnknownFields()
+		if err := in.Decode(&c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Python.NumPy == "" || c.Python.PyTorch == "" && pyTorch || c.Rounds != 2 || fmt.Sprint(c.Workers) != workers {
+			t.Errorf("%+v", c)
+		}
+		n := 0
+		for _, k := range contests {
+			for range k.shapes {
+				r := c.Results[n]
+				n++
+				sides := map[string]bool{}
+				for _, e := range r.Sides {
+					library, _, _ := strings.Cut(e.Side, " ")
+					sides[strings.Trim(library, ",")] = true
+					if !(e.NS > 0) || !(e.Times > 0) || math.IsInf(e.NS, 0) || math.IsInf(e.Times, 0) {
+						t.Errorf("%s/%s: %+v", r.Kernel, r.Shape, e)
+					}
+				}
+				if r.Kernel != k.kernel.name || r.Sides[0].Side != ours || r.Sides[0].Times != 1 ||
+					!sides["naive"] || !sides["NumPy"] || sides["torch"] != pyTorch {
+					t.Errorf("%+v", r)
+				}
+			}
+		}
+		if n != len(c.Results) {
+			t.Errorf("%d results, want %d", len(c.Results), n)
+		}
+	}
+}
+
+func TestPeersTable(t *testing.T) {
+	path, _ := pythonWithNumPy(t)
+	status, out, errs := runSmallPeers("-python", path)
+	if status != 0 {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	for _, want := range []string{"Python 3", "NumPy take(out=)", "300 x 768", "5 x 8 ids", "uniform held", "n = 512", "comparisons"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for line := range strings.Lines(out) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 && !strings.HasPrefix(line, cpuName()) {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+}
+
+// pythonThat returns a Python that runs a preamble first, and then what it was to run with one piece of text replaced.
+func pythonThat(t *testing.T, path, preamble, old, new string) string {
+	t.Helper()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	lines := preamble + "\nimport sys\nexec(sys.argv[2].replace(" + quote(old) + ", " + quote(new) + "))\n"
+	script, file := filepath.Join(dir, "python3"), filepath.Join(dir, "preamble.py")
+	call := fmt.Sprintf("#!%s\nexec '%s' '%s' \"$@\"\n", shell, path, file)
+	for name, text := range map[string]string{script: call, file: lines} {
+		if err := os.WriteFile(name, []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return script
+}
+
+// quote returns a string as Python spells it.
+func quote(s string) string {
+	text, err := json.Marshal(s)
+	must(err)
+	return string(text)
+}
+
+// hide returns Python without which a library cannot be imported any more.
+func hide(library string) string { return "import sys; sys.modules['" + library + "'] = None\n" }
+
+// TestPeersMissing hides libraries from a Python.
+func TestPeersMissing(t *testing.T) {
+	path, pyTorch := pythonWithNumPy(t)
+	status, out, errs := runSmallPeers("-python", pythonThat(t, path, hide("torch"), "", ""))
+	if status != 0 || !strings.Contains(errs, "has no torch: ") || !strings.Contains(out, "no PyTorch") ||
+		!strings.Contains(out, "NumPy take") || strings.Contains(out, "torch") {
+		t.Errorf("exit status %d, %s, %s", status, out, errs)
+	}
+	if pyTorch {
+		status, out, errs := runSmallPeers("-python", pythonThat(t, path, hide("numpy"), "", ""))
+		if status != 0 || !strings.Contains(errs, "has no numpy: ") || !strings.Contains(out, "no NumPy") ||
+			strings.Contains(out, "NumPy take") || !strings.Contains(out, "torch index_select") {
+			t.Errorf("exit status %d, %s, %s", status, out, errs)
+		}
+	}
+	status, out, errs = runSmallPeers("-python", pythonThat(t, path, hide("torch")+hide("numpy"), "", ""))
+	if status != 1 || out != "" || !strings.Contains(errs, "nothing to compare with: numpy: ") || !strings.Contains(errs, "torch: ") {
+		t.Errorf("exit status %d, %s, %s", status, out, errs)
+	}
+}
+
+func TestNoPython(t *testing.T) {
+	for _, args := range [][]string{{"peers", "-python", "python-of-nowhere"}, {"-json", "-peers", "python-of-nowhere"}} {
+		var out, errs bytes.Buffer
+		if status := run(args, &out, &errs); status != 1 || out.Len() > 0 || !strings.Contains(errs.String(), "python-of-nowhere") {
+			t.Errorf("%v: exit status %d, %q, %q", args, status, &out, &errs)
+		}
+	}
+}
+
+// TestPeersFail has Python do something else than it should.
+func TestPeersFail(t *testing.T) {
+	path, _ := pythonWithNumPy(t)
+	for _, x := range []struct{ old, new, want string }{
+		{`take(ids, 0, out, "clip")`, `take(ids[::-1], 0, out, "clip")`, "element 0: NumPy take(out=) has"},
+		{`return as_bytes(out)`, `return as_bytes(out)[4:]`, "NumPy take(out=) has 38399 elements, rowvec 38400"},
+		{`return as_bytes(out)`, `return out.nonsense`, "AttributeError"},
+		{`return as_bytes(out)`, `sys.exit("out of memory")`, "out of memory (exit status 1)"},
+		{`FLOAT = 4  # bytes`, `FLOAT = 4 bytes`, "SyntaxError"},
+	} {
+		status, _, errs := runSmallPeers("-match", "Gather/.*dim=768/ids=50", "-python", pythonThat(t, path, hide("torch"), x.old, x.new))
+		if status != 1 || !strings.Contains(errs, x.want) {
+			t.Errorf("%s: exit status %d, %s", x.new, status, errs)
+		}
+	}
+}
