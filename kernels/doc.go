@@ -1,4 +1,4 @@
-// Package kernels says what each kernel of rowvec computes, in plain portable Go.
+// Package kernels says what each kernel of rowvec computes, in portable Go.
 //
 // It is three things at once: the definition that the documentation refers to, the fallback where there is no assembly
 // for a machine, and the yardstick that tests and fuzzers hold the assembly against, bit for bit. It imports the
@@ -12,6 +12,8 @@
 // Every product is rounded to float32 by an explicit conversion before it is added to anything, since a Go compiler may
 // otherwise fuse the two roundings into one, and results would depend on the machine.
 package kernels
+
+import "unsafe"
 
 // ID is the constraint of row ids: whatever integer type a tokenizer or framework hands out.
 type ID interface {
@@ -49,9 +51,19 @@ func rows(m *Matrix, first, n int) Matrix {
 	return Matrix{Rows: n, Cols: m.Cols, Data: m.Data[first*m.Stride:], Stride: m.Stride}
 }
 
-// plain has all rows in one place if there is nothing in them, so that no loop has to ask.
+// plain has all rows in one place if there is nothing in them, so that no loop has to ask. Otherwise it cuts what lies
+// behind the last row off Data, and panics if the rows are not all there: whoever has found the first element of a row
+// can rely on the others.
 func plain(m *Matrix) {
-	if m.Cols == 0 {
+	if m.Rows == 0 || m.Cols == 0 {
 		m.Stride = 0
+		return
 	}
+	m.Data = m.Data[:(m.Rows-1)*m.Stride+m.Cols]
 }
+
+// Loops over elements take four at a time: those over single ones run at 1 or 2 cycles per element, depending on where
+// the linker happens to put them. On a Zen 4 AddScaled took 0.28 ns per element so, and 0.28 to 0.57 one by one.
+
+// four returns the elements from the i-th on, of which x is known to have four. It spares short rows three checks.
+func four(x []float32, i int) *[4]float32 { return (*[4]float32)(unsafe.Pointer(&x[i])) }

@@ -38,7 +38,15 @@ func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matri
 // scaleAdd sets dst to scale times dst plus src, element by element.
 func scaleAdd(dst []float32, scale float32, src []float32) {
 	dst = dst[:len(src)]
-	for j, x := range src {
-		dst[j] = float32(scale*dst[j]) + x
+	i := 0
+	for ; len(src)-i >= 4; i += 4 {
+		x, y := four(dst, i), four(src, i)
+		x[0] = float32(scale*x[0]) + y[0]
+		x[1] = float32(scale*x[1]) + y[1]
+		x[2] = float32(scale*x[2]) + y[2]
+		x[3] = float32(scale*x[3]) + y[3]
+	}
+	for ; i < len(src); i++ {
+		dst[i] = float32(scale*dst[i]) + src[i]
 	}
 }

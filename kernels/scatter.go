@@ -5,11 +5,33 @@ package kernels
 func ScatterAdd[I ID](dst Matrix, ids []I, alpha float32, src Matrix) int {
 	plain(&dst)
 	plain(&src)
+	out, in, cols := dst.Data, src.Data, src.Cols // in locals, which are quicker to reach for short rows
+	stride, step, limit := dst.Stride, src.Stride, dst.Rows
+	if cols == 1 { // a loop for one element would take longer than the element
+		for i, id := range ids {
+			if outside(id, limit) {
+				return i
+			}
+			out[int(id)*stride] += float32(alpha * in[i*step])
+		}
+		return len(ids)
+	}
 	for i, id := range ids {
-		if outside(id, dst.Rows) {
+		if outside(id, limit) {
 			return i
 		}
-		AddScaled(row(&dst, int(id)), alpha, row(&src, i))
+		o, j := int(id)*stride, i*step
+		end := j + cols
+		for ; end-j >= 4; o, j = o+4, j+4 {
+			x, y := four(out, o), four(in, j)
+			x[0] += float32(alpha * y[0])
+			x[1] += float32(alpha * y[1])
+			x[2] += float32(alpha * y[2])
+			x[3] += float32(alpha * y[3])
+		}
+		for ; j < end; o, j = o+1, j+1 {
+			out[o] += float32(alpha * in[j])
+		}
 	}
 	return len(ids)
 }
