@@ -92,16 +92,13 @@ func addScaledChunk(dst []float32, alpha float32, src []float32) {
 	}
 }
 
-// copyRow copies a row, which has elements and is no longer than a chunk; src is as long as dst.
-func copyRow(dst, src []float32) {
-	switch isa.Active() {
-	case isa.AVX512:
-		copyRowAVX512(&dst[0], &src[0], len(dst))
-	case isa.AVX2:
-		copyRowAVX2(&dst[0], &src[0], len(dst))
-	default:
-		copy(dst, src)
+// copyRow copies a row of n > 0 elements, which are no more than a chunk. AVX-512 would gain nothing.
+func copyRow(dst, src *float32, n int) {
+	if isa.Active() == isa.Portable {
+		copy(unsafe.Slice(dst, n), unsafe.Slice(src, n))
+		return
 	}
+	copyRowAVX2(dst, src, n)
 }
 
 // idsBelowChunk reports whether each of n ids, read as unsigned, is below limit.
@@ -201,9 +198,6 @@ func embedAVX512(a *rowArgs) (done int)
 
 //go:noescape
 func addBatchesAVX512(a *batchArgs)
-
-//go:noescape
-func copyRowAVX512(dst, src *float32, n int)
 
 //go:noescape
 func addScaledAVX512(dst, src *float32, n int, alpha float32)

@@ -597,18 +597,6 @@ row:
 	MOVQ R9, done+8(FP)
 	RET
 
-// func copyRowAVX512(dst, src *float32, n int)
-// copy(dst, src)
-TEXT ·copyRowAVX512(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), R10
-	MOVQ n+16(FP), AX
-	MASK
-	SPLIT(64)
-	COLUMNS_AVX512(GATHER, VECTOR)
-	VZEROUPPER
-	RET
-
 // func addScaledAVX512(dst, src *float32, n int, alpha float32)
 // for i, x := range src { dst[i] += alpha * x }
 TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28

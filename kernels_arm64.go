@@ -38,7 +38,8 @@ func addScaledChunk(dst []float32, alpha float32, src []float32) {
 	addScaledNEON(&dst[0], &src[0], len(dst), alpha)
 }
 
-func copyRow(dst, src []float32) { copy(dst, src) }
+// copyRow copies a row of n > 0 elements.
+func copyRow(dst, src *float32, n int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
 
 // idsBelowChunk reports whether each of n ids, read as unsigned, is below limit.
 //

@@ -2,7 +2,14 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/kernels"
+import (
+	"unsafe"
+
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// chunkElements is what one call copies of a row at most: the copy of the runtime cannot be preempted either.
+const chunkElements = 64 << 10
 
 func idsBelow[I ID](ids []I, rows int) bool { return kernels.FirstOutside(ids, rows) < 0 }
 
@@ -32,4 +39,5 @@ func add(dst, src []float32) { kernels.Add(dst, src) }
 
 func scale(dst []float32, alpha float32) { kernels.Scale(dst, alpha) }
 
-func copyRow(dst, src []float32) { copy(dst, src) }
+// copyRow copies a row of n > 0 elements.
+func copyRow(dst, src *float32, n int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
