@@ -91,39 +91,40 @@ counted:
 	CMPQ    R11, R12;                   \
 	CMOVQEQ DX, R11
 
-// Ways to move a vector, one past the caches, a part of one, or the lanes of K1.
+// Ways to move a vector, one past the caches, a part of one, the lanes of K1, or nothing yet.
 
 #define VECTOR(from, to) VMOVUPS from, to
 #define STREAM(from, to) VMOVNTPS from, to
 #define PAIR(from, to) VMOVSD from, to
 #define SINGLE(from, to) VMOVSS from, to
+#define LATER(from, to)
 #define MASKED_LOAD(from, to) VMOVUPS.Z from, K1, to
 #define MASKED_STORE(from, to) VMOVUPS from, K1, to
 
-// What a kernel does to one vector of a row, off bytes behind DX, in registers x and y.
+// What a kernel does to one vector of a row, off bytes behind at, in registers x and y; STORE gets the result in x.
 
-#define GATHER(LOAD, STORE, scale, off, x, y) \
-	LOAD(off(R10)(DX*1), x); \
-	STORE(x, off(DI)(DX*1))
+#define GATHER(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(R10)(at*1), x); \
+	STORE(x, off(DI)(at*1))
 
-#define GATHER_SCALED(LOAD, STORE, scale, off, x, y) \
-	LOAD(off(R10)(DX*1), x); \
+#define GATHER_SCALED(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(R10)(at*1), x); \
 	VMULPS scale, x, x;      \
-	STORE(x, off(DI)(DX*1))
+	STORE(x, off(DI)(at*1))
 
-#define ADD_SCALED(LOAD, STORE, scale, off, x, y) \
-	LOAD(off(DI)(DX*1), x);  \
-	LOAD(off(R10)(DX*1), y); \
+#define ADD_SCALED(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(DI)(at*1), x);  \
+	LOAD(off(R10)(at*1), y); \
 	VMULPS scale, x, x;      \
-	VADDPS x, y, y;          \
-	STORE(y, off(R10)(DX*1))
+	VADDPS x, y, x;          \
+	STORE(x, off(R10)(at*1))
 
-#define EMBED(LOAD, STORE, scale, off, x, y) \
-	LOAD(off(R10)(DX*1), x); \
-	LOAD(off(R11)(DX*1), y); \
+#define EMBED(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(R10)(at*1), x); \
+	LOAD(off(R11)(at*1), y); \
 	VMULPS scale, x, x;      \
-	VADDPS x, y, y;          \
-	STORE(y, off(DI)(DX*1))
+	VADDPS x, y, x;          \
+	STORE(x, off(DI)(at*1))
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
 // then TAIL.
@@ -143,16 +144,16 @@ counted:
 	JEQ   vector;                                     \
 	PCALIGN $32;                                      \
 block: \
-	KERNEL(VECTOR, STORE, scale, 0*size, v0, v1);     \
-	KERNEL(VECTOR, STORE, scale, 1*size, v2, v3);     \
-	KERNEL(VECTOR, STORE, scale, 2*size, v4, v5);     \
-	KERNEL(VECTOR, STORE, scale, 3*size, v6, v7);     \
+	KERNEL(VECTOR, STORE, scale, 0*size, DX, v0, v1);     \
+	KERNEL(VECTOR, STORE, scale, 1*size, DX, v2, v3);     \
+	KERNEL(VECTOR, STORE, scale, 2*size, DX, v4, v5);     \
+	KERNEL(VECTOR, STORE, scale, 3*size, DX, v6, v7);     \
 	ADDQ  $(4*size), DX;                              \
 	CMPQ  DX, R13;                                    \
 	JLT   block;                                      \
 	JMP   vectors;                                    \
 vector: \
-	KERNEL(VECTOR, STORE, scale, 0, v0, v1);          \
+	KERNEL(VECTOR, STORE, scale, 0, DX, v0, v1);          \
 	ADDQ  $size, DX;                                  \
 vectors: \
 	CMPQ  DX, CX;                                     \
@@ -168,17 +169,17 @@ columnsDone:
 #define TAIL_AVX2(KERNEL) \
 	TESTB $4, AX;                         \
 	JEQ   pair;                           \
-	KERNEL(VECTOR, VECTOR, X15, 0, X0, X1); \
+	KERNEL(VECTOR, VECTOR, X15, 0, DX, X0, X1); \
 	ADDQ  $16, DX;                        \
 pair: \
 	TESTB $2, AX;                         \
 	JEQ   single;                         \
-	KERNEL(PAIR, PAIR, X15, 0, X0, X1);   \
+	KERNEL(PAIR, PAIR, X15, 0, DX, X0, X1);   \
 	ADDQ  $8, DX;                         \
 single: \
 	TESTB $1, AX;                         \
 	JEQ   columnsDone;                    \
-	KERNEL(SINGLE, SINGLE, X15, 0, X0, X1)
+	KERNEL(SINGLE, SINGLE, X15, 0, DX, X0, X1)
 
 #define COLUMNS_AVX2(KERNEL, STORE) \
 	COLUMNS(KERNEL, STORE, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
@@ -189,11 +190,75 @@ single: \
 	MOVQ rowArgs_cols(BX), AX;          \
 	SPLIT(32)
 
+// SHORT_ROWS does rows of up to 16 columns with two vectors for each, or parts of them: one at its left end and one at its
+// right, which overlap. Both are computed before either is stored, and a row takes no branch that depends on its length.
+//
+// Registers: AX and R10 for a moment, CX bytes from the left vector to the right one, DX zero, R11 stride of linear rows,
+// R12 limit of ids, R13 stride of the table.
+
+#define SHORT_LOOP(KERNEL, OUT, MOVE, loop, found, scale, v0, v1, v2, v3) \
+	PCALIGN $32;                                \
+loop: \
+	MOVQ  rowArgs_ahead(BX), AX;                \
+	TESTQ AX, AX;                               \
+	JEQ   found;                                \
+	ADDQ  R9, AX;                               \
+	CMPQ  AX, rowArgs_readable(BX);             \
+	JGE   found;                                \
+	ID(R8, rowArgs_wide(BX), AX, R10);          \
+	IMULQ R13, R10;                             \
+	ADDQ  SI, R10;                              \
+	PREFETCHT1 (R10);                           \
+	ADDQ  rowArgs_burst(BX), R10;               \
+	PREFETCHT1 -1(R10);                         \
+found: \
+	ID(R8, rowArgs_wide(BX), R9, R10);          \
+	CMPQ  R10, R12;                             \
+	JAE   done;                                 \
+	IMULQ R13, R10;                             \
+	ADDQ  SI, R10;                              \
+	KERNEL(MOVE, LATER, scale, 0, DX, v0, v1);  \
+	KERNEL(MOVE, LATER, scale, 0, CX, v2, v3);  \
+	MOVE(v0, (OUT));                            \
+	MOVE(v2, (OUT)(CX*1));                      \
+	ADDQ  R11, DI;                              \
+	INCQ  R9;                                   \
+	CMPQ  R9, rowArgs_n(BX);                    \
+	JLT   loop;                                 \
+	JMP   done
+
+#define SHORT_ROWS(KERNEL, OUT) \
+	CMPQ AX, $16;                       \
+	JGT  row;                           \
+	MOVQ rowArgs_linearStride(BX), R11; \
+	MOVQ rowArgs_limit(BX), R12;        \
+	MOVQ rowArgs_tableStride(BX), R13;  \
+	XORL DX, DX;                        \
+	LEAQ (AX*4), CX;                    \
+	CMPQ AX, $8;                        \
+	JGE  upTo16;                        \
+	CMPQ AX, $4;                        \
+	JGE  upTo8;                         \
+	CMPQ AX, $2;                        \
+	JGE  upTo4;                         \
+	SUBQ $4, CX;                        \
+	SHORT_LOOP(KERNEL, OUT, SINGLE, shortSingle, singleFound, X15, X0, X1, X2, X3); \
+upTo4: \
+	SUBQ $8, CX;                        \
+	SHORT_LOOP(KERNEL, OUT, PAIR, shortPair, pairFound, X15, X0, X1, X2, X3); \
+upTo8: \
+	SUBQ $16, CX;                       \
+	SHORT_LOOP(KERNEL, OUT, VECTOR, quad, quadFound, X15, X0, X1, X2, X3); \
+upTo16: \
+	SUBQ $32, CX;                       \
+	SHORT_LOOP(KERNEL, OUT, VECTOR, octet, octetFound, Y15, Y0, Y1, Y2, Y3)
+
 // func gatherAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
+	SHORT_ROWS(GATHER, DI)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER, VECTOR)
@@ -206,6 +271,7 @@ row:
 TEXT ·gatherScaledAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
+	SHORT_ROWS(GATHER_SCALED, DI)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER_SCALED, VECTOR)
@@ -218,6 +284,7 @@ row:
 TEXT ·scatterAddAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
+	SHORT_ROWS(ADD_SCALED, R10)
 row:
 	ROW
 	COLUMNS_AVX2(ADD_SCALED, VECTOR)
@@ -525,7 +592,7 @@ done:
 // AVX-512
 
 #define TAIL_AVX512(KERNEL) \
-	KERNEL(MASKED_LOAD, MASKED_STORE, Z15, 0, Z0, Z1)
+	KERNEL(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1)
 
 #define COLUMNS_AVX512(KERNEL, STORE) \
 	COLUMNS(KERNEL, STORE, TAIL_AVX512, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)

@@ -6,12 +6,14 @@ func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, st
 	plain(&dst)
 	plain(&positions)
 	p := 0
-	for i := range gathered(dst, table, ids) {
-		scaleAdd(row(&dst, i), scale, row(&positions, start+p))
-		if p++; p == seq {
-			p = 0
+	for first, end := range gathered(dst, table, ids) {
+		for i := first; i < end; i++ {
+			scaleAdd(row(&dst, i), scale, row(&positions, start+p))
+			if p++; p == seq {
+				p = 0
+			}
 		}
-		done = i + 1
+		done = end
 	}
 	return done
 }
@@ -24,13 +26,15 @@ func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matri
 	if bad := FirstOutside(at, positions.Rows); bad >= 0 {
 		ids = ids[:bad]
 	}
-	for i := range gathered(dst, table, ids) {
-		p := at[i] // may have changed; read once
-		if outside(p, positions.Rows) {
-			return i
+	for first, end := range gathered(dst, table, ids) {
+		for i := first; i < end; i++ {
+			p := at[i] // may have changed; read once
+			if outside(p, positions.Rows) {
+				return i
+			}
+			scaleAdd(row(&dst, i), scale, row(&positions, int(p)))
 		}
-		scaleAdd(row(&dst, i), scale, row(&positions, int(p)))
-		done = i + 1
+		done = end
 	}
 	return done
 }

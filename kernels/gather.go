@@ -63,20 +63,16 @@ func GatherScaled[I ID](dst, table Matrix, ids []I, scale float32) int {
 	return len(ids)
 }
 
-// gathered is Gather that hands out the number of each row that it has copied, up to the first id out of range. It
-// copies a block of rows before it hands out the first: copying is what keeps several rows on their way from memory.
-func gathered[I ID](dst, table Matrix, ids []I) iter.Seq[int] {
-	return func(yield func(int) bool) {
+// gathered is Gather by blocks: it hands out the first row of each block that it has copied and the one behind its last,
+// up to the first id out of range. It copies a block before it hands it out: copying is what keeps several rows on their
+// way from memory.
+func gathered[I ID](dst, table Matrix, ids []I) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
 		const block = 16
 		for first := 0; first < len(ids); first += block {
 			n := min(block, len(ids)-first)
 			done := Gather(rows(&dst, first, n), table, ids[first:first+n])
-			for i := first; i < first+done; i++ {
-				if !yield(i) {
-					return
-				}
-			}
-			if done < n {
+			if !yield(first, first+done) || done < n {
 				return
 			}
 		}
