@@ -11,7 +11,7 @@
 //	DI   linear row                      R11  row of positions
 //	R8   ids                             DX   bytes done of the row
 //	R13  bytes of the row in blocks      CX   bytes of the row in blocks and vectors
-//	AX   columns, and for a moment       R12  for a moment
+//	AX   columns, and for a moment       R12  a row to prefetch, and for a moment
 //	Z15  scale in every lane             K1   lanes of the tail (AVX-512)
 //
 // A block is four vectors: 32 floats with AVX2, 64 with AVX-512. A tail is done with AVX2 as 4, 2 and 1 floats, by the
@@ -31,16 +31,18 @@
 	MOVQ rowArgs_ids(BX), R8;        \
 	XORL R9, R9
 
-// ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later.
+// ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
+// rowArgs.burst bytes at once, or if that is 0, all of it from R12 on while this row is done; R12 is 0 otherwise.
 #define ROW \
 	ID(R8, rowArgs_wide(BX), R9, R10);        \
 	CMPQ       R10, rowArgs_limit(BX);        \
 	JAE        done;                          \
 	IMULQ      rowArgs_tableStride(BX), R10;  \
 	ADDQ       SI, R10;                       \
-	CMPQ       rowArgs_ahead(BX), $0;         \
-	JEQ        found;                         \
+	XORL       R12, R12;                      \
 	MOVQ       rowArgs_ahead(BX), DX;         \
+	TESTQ      DX, DX;                        \
+	JEQ        found;                         \
 	ADDQ       R9, DX;                        \
 	CMPQ       DX, rowArgs_readable(BX);      \
 	JGE        found;                         \
@@ -48,12 +50,15 @@
 	IMULQ      rowArgs_tableStride(BX), R12;  \
 	ADDQ       SI, R12;                       \
 	MOVQ       rowArgs_burst(BX), DX;         \
+	TESTQ      DX, DX;                        \
+	JEQ        found;                         \
 	ADDQ       R12, DX;                       \
 line: \
 	PREFETCHT1 (R12);                         \
 	ADDQ       $64, R12;                      \
 	CMPQ       R12, DX;                       \
 	JLT        line;                          \
+	XORL       R12, R12;                      \
 found:
 
 // ROWS_END goes on with the next row; at the end R9 says how many were done.
@@ -127,8 +132,8 @@ counted:
 	STORE(x, off(DI)(at*1))
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
-// then TAIL.
-// SPLIT prepares for it, with the number of columns in AX.
+// then TAIL. LINES prefetches what lies behind R12 where the block lies in this row. SPLIT prepares for all rows, with the
+// number of columns in AX.
 
 #define SPLIT(size) \
 	LEAQ (AX*4), CX;        \
@@ -136,24 +141,35 @@ counted:
 	ANDQ $~(4*size-1), R13; \
 	ANDQ $~(size-1), CX
 
-#define COLUMNS(KERNEL, STORE, TAIL, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+#define BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	KERNEL(VECTOR, STORE, scale, 0*size, DX, v0, v1); \
+	KERNEL(VECTOR, STORE, scale, 1*size, DX, v2, v3); \
+	KERNEL(VECTOR, STORE, scale, 2*size, DX, v4, v5); \
+	KERNEL(VECTOR, STORE, scale, 3*size, DX, v6, v7); \
+	ADDQ  $(4*size), DX;                              \
+	CMPQ  DX, R13
+
+#define COLUMNS(KERNEL, STORE, LINES, TAIL, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	XORL  DX, DX;                                     \
 	TESTQ CX, CX;                                     \
 	JEQ   tail;                                       \
 	TESTQ R13, R13;                                   \
 	JEQ   vector;                                     \
+	TESTQ R12, R12;                                   \
+	JNE   aheadBlock;                                 \
 	PCALIGN $32;                                      \
 block: \
-	KERNEL(VECTOR, STORE, scale, 0*size, DX, v0, v1);     \
-	KERNEL(VECTOR, STORE, scale, 1*size, DX, v2, v3);     \
-	KERNEL(VECTOR, STORE, scale, 2*size, DX, v4, v5);     \
-	KERNEL(VECTOR, STORE, scale, 3*size, DX, v6, v7);     \
-	ADDQ  $(4*size), DX;                              \
-	CMPQ  DX, R13;                                    \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 	JLT   block;                                      \
 	JMP   vectors;                                    \
+	PCALIGN $32;                                      \
+aheadBlock: \
+	LINES;                                            \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT   aheadBlock;                                 \
+	JMP   vectors;                                    \
 vector: \
-	KERNEL(VECTOR, STORE, scale, 0, DX, v0, v1);          \
+	KERNEL(VECTOR, STORE, scale, 0, DX, v0, v1);      \
 	ADDQ  $size, DX;                                  \
 vectors: \
 	CMPQ  DX, CX;                                     \
@@ -181,8 +197,12 @@ single: \
 	JEQ   columnsDone;                    \
 	KERNEL(SINGLE, SINGLE, X15, 0, DX, X0, X1)
 
+#define LINES_AVX2 \
+	PREFETCHT1 (R12)(DX*1); \
+	PREFETCHT1 64(R12)(DX*1)
+
 #define COLUMNS_AVX2(KERNEL, STORE) \
-	COLUMNS(KERNEL, STORE, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, STORE, LINES_AVX2, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -358,6 +378,7 @@ TEXT ·copyRowAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), R10
 	MOVQ n+16(FP), AX
+	XORL R12, R12
 	SPLIT(32)
 	COLUMNS_AVX2(GATHER, VECTOR)
 	VZEROUPPER
@@ -370,6 +391,7 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28
 	MOVQ src+8(FP), DI
 	MOVQ n+16(FP), AX
 	VBROADCASTSS alpha+24(FP), Y15
+	XORL R12, R12
 	SPLIT(32)
 	COLUMNS_AVX2(ADD_SCALED, VECTOR)
 	VZEROUPPER
@@ -594,8 +616,13 @@ done:
 #define TAIL_AVX512(KERNEL) \
 	KERNEL(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1)
 
+#define LINES_AVX512 \
+	LINES_AVX2;                \
+	PREFETCHT1 128(R12)(DX*1); \
+	PREFETCHT1 192(R12)(DX*1)
+
 #define COLUMNS_AVX512(KERNEL, STORE) \
-	COLUMNS(KERNEL, STORE, TAIL_AVX512, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, STORE, LINES_AVX512, TAIL_AVX512, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \
@@ -672,6 +699,7 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), AX
 	VBROADCASTSS alpha+24(FP), Z15
 	MASK
+	XORL R12, R12
 	SPLIT(64)
 	COLUMNS_AVX512(ADD_SCALED, VECTOR)
 	VZEROUPPER

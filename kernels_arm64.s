@@ -53,7 +53,8 @@
 	VDUP  R24, V31.S4
 
 // ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later. A prefetch never
-// faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core.
+// faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core. Of
+// rows too long to be prefetched at once it fetches the beginning, and leaves the rest to the core's own prefetcher.
 #define ROW \
 	ID(R3, R11, R4, R5);          \
 	CMP  R10, R5;                 \
@@ -67,6 +68,8 @@
 	ID(R3, R11, R24, R25);        \
 	MADD R9, R2, R25, R25;        \
 	MOVD rowArgs_burst(R0), R24;  \
+	CBNZ R24, 2(PC);              \
+	MOVD $1024, R24;              \
 	ADD  R25, R24;                \
 line: \
 	PRFM (R25), PLDL2KEEP;        \

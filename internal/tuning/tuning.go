@@ -13,8 +13,16 @@ package tuning
 //	1,000,000 x 128  33.6 MB    46.0  35.0   91.0  66.9
 //	50,257 x 4,096   33.6 MB    1294  1114   1893  1890
 //
+// and on a Zen 4 with as much, medians of 11:
+//
+//	50,257 x 768      6.3 MB    255   222    298   321
+//	1,000,000 x 512   8.4 MB    202   190    238   265
+//	1,000,000 x 512  16.8 MB    193   162    255   248
+//	50,257 x 768     25.2 MB    324   212    400   309
+//	125,000 x 4,096  33.6 MB    1607  1132   2056  1729
+//
 // What is smaller is faster where somebody reads it, since it stays in cache.
-var StreamBytes = 24 << 20
+var StreamBytes = 16 << 20
 
 // ParallelElements is the size of a call of a layer from which on a second worker pays. Time of a forward pass with one
 // worker over that with two, on two cores of a Zen 5: 0.69 at 512 Ki elements (8,192 x 64), 0.87 at 384 Ki (512 x 768);
