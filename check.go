@@ -189,17 +189,21 @@ func checkBackward[I ID](op string, tokens, positions *Matrix, ids []I, dOut *Ma
 	return checkIDsApart(op, "positions", positions, "id", ids)
 }
 
-// checkVectors checks two vectors of which the first is changed element by element.
-func checkVectors(op string, dst, src []float32) error {
-	if err := checkEqual(op, "len(src)", "", len(src), len(dst)); err != nil || len(dst) == 0 {
+// vectorsFit reports whether dst, which is changed element by element, and src are of one length and share memory only if
+// they begin at the same element. It is inlined; vectorError says what is wrong.
+func vectorsFit(dst, src []float32) bool {
+	if len(dst) != len(src) || len(dst) == 0 {
+		return len(dst) == len(src)
+	}
+	a, b := uintptr(unsafe.Pointer(&dst[0])), uintptr(unsafe.Pointer(&src[0]))
+	return a == b || !rangesMeet(a, uintptr(len(dst))*4, b, uintptr(len(dst))*4)
+}
+
+func vectorError(op string, dst, src []float32) error {
+	if err := checkEqual(op, "len(src)", "", len(src), len(dst)); err != nil {
 		return err
 	}
-	bytes := uintptr(len(dst)) * 4
-	a, b := uintptr(unsafe.Pointer(&dst[0])), uintptr(unsafe.Pointer(&src[0]))
-	if a != b && rangesMeet(a, bytes, b, bytes) {
-		return &OverlapError{op, "dst", "src"}
-	}
-	return nil
+	return &OverlapError{op, "dst", "src"}
 }
 
 // rowsOf returns rows [first, first+n) of m, where n > 0 and m has columns.

@@ -125,19 +125,23 @@ func GatherScaled[I ID](dst, table Matrix, ids []I, scale float32) error {
 // It is a ShapeError if the lengths differ, and an OverlapError if the slices share memory without starting at the same
 // element; dst and src may be the same slice.
 func AddScaled(dst []float32, alpha float32, src []float32) error {
-	if err := checkVectors("AddScaled", dst, src); err != nil || len(dst) == 0 {
-		return err
+	if !vectorsFit(dst, src) {
+		return vectorError("AddScaled", dst, src)
 	}
-	addScaled(dst, alpha, src)
+	if len(dst) > 0 {
+		addScaled(dst, alpha, src)
+	}
 	return nil
 }
 
 // Add adds src to dst, element by element. Lengths, overlap and errors are those of AddScaled.
 func Add(dst, src []float32) error {
-	if err := checkVectors("Add", dst, src); err != nil || len(dst) == 0 {
-		return err
+	if !vectorsFit(dst, src) {
+		return vectorError("Add", dst, src)
 	}
-	add(dst, src)
+	if len(dst) > 0 {
+		add(dst, src)
+	}
 	return nil
 }
 

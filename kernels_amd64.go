@@ -83,8 +83,8 @@ func (a *batchArgs) do() {
 	}
 }
 
-//go:noinline
-func addScaledChunk(dst []float32, alpha float32, src []float32) {
+// addScaledPiece works on no more than a chunk.
+func addScaledPiece(dst []float32, alpha float32, src []float32) {
 	if isa.Active() == isa.AVX512 {
 		addScaledAVX512(&dst[0], &src[0], len(dst), alpha)
 	} else {

@@ -33,8 +33,8 @@ func (a *rowArgs) do(k op) int {
 //go:noinline
 func (a *batchArgs) do() { addBatchesNEON(a) }
 
-//go:noinline
-func addScaledChunk(dst []float32, alpha float32, src []float32) {
+// addScaledPiece works on no more than a chunk.
+func addScaledPiece(dst []float32, alpha float32, src []float32) {
 	addScaledNEON(&dst[0], &src[0], len(dst), alpha)
 }
 

@@ -287,8 +287,11 @@ func addScaled(dst []float32, alpha float32, src []float32) {
 		addScaledChunk(dst[:chunkElements], alpha, src[:chunkElements])
 		dst, src = dst[chunkElements:], src[chunkElements:]
 	}
-	addScaledChunk(dst, alpha, src)
+	addScaledPiece(dst, alpha, src) // without another call, which 512 elements would feel
 }
+
+//go:noinline
+func addScaledChunk(dst []float32, alpha float32, src []float32) { addScaledPiece(dst, alpha, src) }
 
 func idsBelow[I ID](ids []I, rows int) bool {
 	if isa.Active() == isa.Portable {

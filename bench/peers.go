@@ -216,6 +216,14 @@ func (c *comparison) rivals(k *contest, s shape, m *memory) ([]rival, error) {
 		}
 		kernel.ours = func(_ *memory, ids []int32) error { return work(ids) }
 	}
+	if k.team != nil && c.Workers > 1 {
+		alone, err := k.team(m, 1)
+		if err != nil {
+			return nil, err
+		}
+		one := peer{"rowvec, 1 worker", func(_ *memory, ids []int32) { must(alone(ids)) }}
+		kernel.peers = append([]peer{one}, kernel.peers...)
+	}
 	var all, others []rival
 	levels := len(isa.Available)
 	for i, contender := range kernel.contenders(m) {

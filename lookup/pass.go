@@ -48,7 +48,7 @@ func (p *pass) end(op string, err error) error {
 }
 
 const (
-	// partElements is the least size of a part of a forward pass. Each worker gets about four, of which the last ones
+	// partElements is the least size of a part of a forward pass. Each worker gets up to four, of which the last ones
 	// even out what took longer.
 	partElements = 64 << 10
 	// partColumns is the least number of columns of a part of a backward pass.
@@ -96,7 +96,12 @@ func forward(op string, tokens *Embedding, positions Positions, dst rowvec.Matri
 	p.size = n
 	workers := tokens.workersFor(n)
 	if workers > 1 {
-		p.size = max(1, partElements/tokens.Dim(), n/workers/4)
+		share := (n + workers - 1) / workers
+		parts := 4
+		if large := share * tokens.Dim() / max(tuning.StreamBytes/4, 1); large > 0 {
+			parts = min(parts, large) // so that each is still large enough to be written past the caches
+		}
+		p.size = max(1, partElements/tokens.Dim(), (share+parts-1)/parts)
 	}
 	return p.end(op, p.forward.Do(workers, (n+p.size-1)/p.size))
 }
