@@ -24,6 +24,9 @@ const (
 	copyColumns = 256
 )
 
+// lineBytes is the size of rows from which on they are prefetched line by line: see prefetch.
+const lineBytes = 512
+
 // streams reports whether the linear rows are to be written past the caches.
 func streams(linear *Matrix) bool {
 	return linear.Rows*linear.Cols >= tuning.StreamBytes/4 && linear.Cols%8 == 0 && linear.Stride%8 == 0 &&

@@ -132,7 +132,7 @@ counted:
 	STORE(x, off(DI)(at*1))
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
-// then TAIL. LINES prefetches what lies behind R12 where the block lies in this row. SPLIT prepares for all rows, with the
+// then TAIL. LINES prefetches what lies behind R12 where a block lies in this row, and in its place what is left behind the last block. SPLIT prepares for all rows, with the
 // number of columns in AX.
 
 #define SPLIT(size) \
@@ -167,6 +167,9 @@ aheadBlock: \
 	LINES;                                            \
 	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 	JLT   aheadBlock;                                 \
+	TESTL $(size-1), AX;                              \
+	JEQ   vectors;                                    \
+	LINES;                                            \
 	JMP   vectors;                                    \
 vector: \
 	KERNEL(VECTOR, STORE, scale, 0, DX, v0, v1);      \

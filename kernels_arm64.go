@@ -10,6 +10,9 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
+// lineBytes: what fits into wholeBytes is prefetched at once, and of longer rows the beginning.
+const lineBytes = wholeBytes + 1
+
 // streams: no Arm machine was at hand to show that writing past the caches pays.
 func streams(*Matrix) bool { return false }
 

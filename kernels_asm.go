@@ -116,12 +116,21 @@ func (a rowArgs) runChunks(k op, n int) int {
 //	50,257 x 64       12.3   10.9   14.9   10.5
 //	200,000 x 3,072   1131   890    1332   1180
 //
-// Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with). Rows of up to wholeBytes are prefetched at
-// once, which beats their first 2 KiB alone (scatter-add, 10,000 x 768: 184 and 240); longer ones line by line while
-// another row is done. Of 125,000 x 4,096 on a Zen 4: gather 1114, with the first KiB of each row at once 1253, without
-// 1450; written past the caches 1132, 1359; scatter-add 1463, 1646. In caches the lines would cost 5 to 10 percent.
-// Distances matter little above aheadLeast rows, as long as those fit into longBytes of the second-level cache. None of
-// it was measured on Arm; cores with a smaller third level may want a lower cachedBytes.
+// Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with). There are two ways to go about it: a whole row
+// at once, or line by line while another row is done, which costs 5 to 10 percent in caches. On a Zen 4, medians of 11,
+// without, at once and line by line (Zipf ids for the first):
+//
+//	table             gather             scatter-add        embed
+//	50,257 x 768      295   318   286    280   222   210    344   382   297
+//	50,257 x 768      556   420   374    496   442   368    512   452   424
+//	1,000,000 x 256   325   165   152    249   197   166    330   204   174
+//	1,000,000 x 128   124   64    71     133   88    80     132   90    78
+//	125,000 x 4,096   1603  1611  1423   1642  1655  1477
+//
+// Where results are written past the caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278,
+// embed 474, 267, 339), but much above (125,000 x 4,096: 1359 at once, 1132). Distances matter little above aheadLeast
+// rows, as long as those fit into longBytes of the second-level cache. None of it was measured on Arm; cores with a
+// smaller third level may want a lower cachedBytes.
 const (
 	cachedBytes = 4 << 20
 	wholeBytes  = 4 << 10
@@ -132,15 +141,17 @@ const (
 )
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line.
-func prefetch(table *Matrix) (ahead, burst int) {
+func prefetch(table *Matrix, stream bool) (ahead, burst int) {
 	bytes := table.Cols * 4
-	switch {
-	case extent(table) <= cachedBytes/4:
+	if extent(table) <= cachedBytes/4 {
 		return 0, 0
-	case bytes > wholeBytes:
-		return min(max(longBytes/bytes, 1), aheadLeast), 0
 	}
-	return min(max(aheadBytes/bytes, aheadLeast), aheadMost), bytes
+	burst = bytes
+	if bytes > wholeBytes || bytes >= lineBytes && !stream {
+		burst = 0
+	}
+	ahead = min(max(aheadBytes/bytes, aheadLeast), aheadMost)
+	return min(ahead, max(longBytes/bytes, 1)), burst
 }
 
 // element returns the address of the element that lies i behind p in the same slice.
@@ -148,7 +159,8 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 
 // rowsByID returns the arguments that every row kernel needs: ids is not empty, and the matrices have columns.
 func rowsByID[I ID](linear, table *Matrix, ids []I) rowArgs {
-	ahead, burst := prefetch(table)
+	stream := streams(linear)
+	ahead, burst := prefetch(table, stream)
 	return rowArgs{
 		linear:       &linear.Data[0],
 		linearStride: uintptr(linear.Stride) * 4,
@@ -160,7 +172,7 @@ func rowsByID[I ID](linear, table *Matrix, ids []I) rowArgs {
 		ahead:        ahead,
 		burst:        burst,
 		scale:        1,
-		stream:       streams(linear),
+		stream:       stream,
 	}
 }
 
