@@ -89,7 +89,7 @@ func Overlap(a, b Matrix) bool { return checkApart("", "", &a, "", &b) != nil }
 func Gather[I ID](dst, table Matrix, ids []I) error {
 	const op = "Gather"
 	// A single row is copied without what a kernel costs to set up, and without a call in between, which would cost as
-	// much again: a row of 768 floats in cache takes 31 ns so, 34 with the call, and 30 by Go's copy alone. Whatever is
+	// much again: a row of 768 floats in cache took 31 ns so, 34 with the call, and 30 by Go's copy alone. Whatever is
 	// not plainly in order is left to the checks below; a row that is more than a chunk, to the kernel.
 	if cols := table.Cols; len(ids) == 1 && dst.Rows == 1 && dst.Cols == cols && cols > 0 && cols <= chunkElements &&
 		dst.Stride >= cols && len(dst.Data) >= cols && fits(&table) {
@@ -98,7 +98,7 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 			start := uintptr(unsafe.Pointer(out))
 			if !rangesMeet(start, bytes, uintptr(unsafe.Pointer(&table.Data[0])), uintptr(len(table.Data))*4) &&
 				!rangesMeet(start, bytes, uintptr(unsafe.Pointer(&ids[0])), unsafe.Sizeof(id)) {
-				copyRow(out, &table.Data[int(id)*table.Stride], cols)
+				copyRow(out, &table.Data[int(id)*table.Stride], cols, len(table.Data))
 				return nil
 			}
 		}

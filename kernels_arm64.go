@@ -42,7 +42,7 @@ func addScaledPiece(dst []float32, alpha float32, src []float32) {
 }
 
 // copyRow copies a row of n > 0 elements.
-func copyRow(dst, src *float32, n int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
+func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
 
 // idsBelowChunk reports whether each of n ids, read as unsigned, is below limit.
 //

@@ -40,4 +40,4 @@ func add(dst, src []float32) { kernels.Add(dst, src) }
 func scale(dst []float32, alpha float32) { kernels.Scale(dst, alpha) }
 
 // copyRow copies a row of n > 0 elements.
-func copyRow(dst, src *float32, n int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
+func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }

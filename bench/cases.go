@@ -51,7 +51,6 @@ var cases = map[string][]shape{
 		{vocab: 50257, dim: 768, ids: 8192, dist: "uniform", cache: "cold"},
 		{vocab: 50257, dim: 768, ids: 128, dist: "zipf", cache: "cold"},
 		{vocab: 50257, dim: 768, ids: 1, dist: "zipf", cache: "cold"},
-		{vocab: 50257, dim: 768, ids: 1, dist: "uniform", cache: "cold"},
 		{vocab: 1000000, dim: 128, ids: 8192, dist: "uniform", cache: "cold"},
 		{vocab: 1000, dim: 4096, ids: 128, dist: "uniform", cache: "warm"},
 		{vocab: 1000, dim: 512, ids: 2048, dist: "uniform", cache: "warm"},
