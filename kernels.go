@@ -106,7 +106,7 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, gather(&dst, &table, ids), len(ids))
+	return checkDone(op, gather(&dst, &table, ids, large(&dst)), len(ids))
 }
 
 // GatherScaled sets row i of dst to scale times row ids[i] of table, rounded to float32, for each i.
@@ -116,7 +116,7 @@ func GatherScaled[I ID](dst, table Matrix, ids []I, scale float32) error {
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, gatherScaled(&dst, &table, ids, scale), len(ids))
+	return checkDone(op, gatherScaled(&dst, &table, ids, scale, large(&dst)), len(ids))
 }
 
 // AddScaled adds alpha times src to dst, element by element (the axpy of BLAS). The product is rounded to float32
@@ -186,7 +186,7 @@ func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, st
 	if err := checkSequences(op, len(ids), positions.Rows, start, seq); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, embed(&dst, &table, ids, scale, &positions, start, seq), len(ids))
+	return checkDone(op, embed(&dst, &table, ids, scale, &positions, start, seq, large(&dst)), len(ids))
 }
 
 // EmbedAt is Embed with a position id for each token: row i of dst becomes scale times row ids[i] of table plus row
@@ -212,7 +212,7 @@ func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matri
 	if err := checkIDsApart(op, "dst", &dst, "position id", at); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, embedAt(&dst, &table, ids, scale, &positions, at), len(ids))
+	return checkDone(op, embedAt(&dst, &table, ids, scale, &positions, at, large(&dst)), len(ids))
 }
 
 // EmbedBackward adds the gradients of Embed, given the gradient dOut of its result: row ids[i] of tokens grows by scale

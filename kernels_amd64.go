@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
-	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 	"github.com/viterin/vek/vek32"
 )
@@ -27,10 +26,9 @@ const (
 // lineBytes is the size of rows from which on they are prefetched line by line: see prefetch.
 const lineBytes = 512
 
-// streams reports whether the linear rows are to be written past the caches.
+// streams reports whether the linear rows can be written past the caches.
 func streams(linear *Matrix) bool {
-	return linear.Rows*linear.Cols >= tuning.StreamBytes/4 && linear.Cols%8 == 0 && linear.Stride%8 == 0 &&
-		uintptr(unsafe.Pointer(&linear.Data[0]))%32 == 0
+	return linear.Cols%8 == 0 && linear.Stride%8 == 0 && uintptr(unsafe.Pointer(&linear.Data[0]))%32 == 0
 }
 
 // avx512 reports whether kernel k is to run on AVX-512.

@@ -157,9 +157,10 @@ func prefetch(table *Matrix, stream bool) (ahead, burst int) {
 // element returns the address of the element that lies i behind p in the same slice.
 func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), i*4)) }
 
-// rowsByID returns the arguments that every row kernel needs: ids is not empty, and the matrices have columns.
-func rowsByID[I ID](linear, table *Matrix, ids []I) rowArgs {
-	stream := streams(linear)
+// rowsByID returns the arguments that every row kernel needs: ids is not empty, and the matrices have columns. The linear
+// rows are written past the caches if stream asks for it and that can be.
+func rowsByID[I ID](linear, table *Matrix, ids []I, stream bool) rowArgs {
+	stream = stream && streams(linear)
 	ahead, burst := prefetch(table, stream)
 	return rowArgs{
 		linear:       &linear.Data[0],
@@ -187,25 +188,25 @@ func idLimit[I ID](rows int) uint64 {
 
 func wide[I ID](ids []I) uint64 { return uint64(unsafe.Sizeof(ids[0])) >> 3 }
 
-func gather[I ID](dst, table *Matrix, ids []I) int {
+func gather[I ID](dst, table *Matrix, ids []I, stream bool) int {
 	if isa.Active() == isa.Portable {
 		return kernels.Gather(*dst, *table, ids)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := rowsByID(dst, table, ids)
+	a := rowsByID(dst, table, ids, stream)
 	return a.run(opGather, len(ids), dst.Cols)
 }
 
-func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32) int {
+func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, stream bool) int {
 	if isa.Active() == isa.Portable {
 		return kernels.GatherScaled(*dst, *table, ids, scale)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := rowsByID(dst, table, ids)
+	a := rowsByID(dst, table, ids, stream)
 	a.scale = scale
 	return a.run(opGatherScaled, len(ids), dst.Cols)
 }
@@ -217,16 +218,16 @@ func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix) int {
 	if len(ids) == 0 {
 		return 0
 	}
-	a := rowsByID(src, dst, ids)
+	a := rowsByID(src, dst, ids, false)
 	a.scale = alpha
 	return a.run(opScatterAdd, len(ids), dst.Cols)
 }
 
-func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int) int {
+func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, stream bool) int {
 	if isa.Active() == isa.Portable {
 		return kernels.Embed(*dst, *table, ids, scale, *positions, start, seq)
 	}
-	a := rowsByID(dst, table, ids)
+	a := rowsByID(dst, table, ids, stream)
 	a.scale = scale
 	a.positions = element(&positions.Data[0], start*positions.Stride)
 	a.posStride = uintptr(positions.Stride) * 4
@@ -234,14 +235,14 @@ func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, 
 	return a.run(opEmbed, len(ids), dst.Cols)
 }
 
-func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P) int {
+func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P, stream bool) int {
 	if isa.Active() == isa.Portable {
 		return kernels.EmbedAt(*dst, *table, ids, scale, *positions, at)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := rowsByID(dst, table, ids)
+	a := rowsByID(dst, table, ids, stream)
 	a.scale = scale
 	a.positions = &positions.Data[0]
 	a.posStride = uintptr(positions.Stride) * 4

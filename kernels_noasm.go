@@ -13,9 +13,9 @@ const chunkElements = 64 << 10
 
 func idsBelow[I ID](ids []I, rows int) bool { return kernels.FirstOutside(ids, rows) < 0 }
 
-func gather[I ID](dst, table *Matrix, ids []I) int { return kernels.Gather(*dst, *table, ids) }
+func gather[I ID](dst, table *Matrix, ids []I, _ bool) int { return kernels.Gather(*dst, *table, ids) }
 
-func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32) int {
+func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, _ bool) int {
 	return kernels.GatherScaled(*dst, *table, ids, scale)
 }
 
@@ -23,11 +23,11 @@ func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix) int {
 	return kernels.ScatterAdd(*dst, ids, alpha, *src)
 }
 
-func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int) int {
+func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, _ bool) int {
 	return kernels.Embed(*dst, *table, ids, scale, *positions, start, seq)
 }
 
-func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P) int {
+func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P, _ bool) int {
 	return kernels.EmbedAt(*dst, *table, ids, scale, *positions, at)
 }
 

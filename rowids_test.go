@@ -21,28 +21,35 @@ func TestRowsCheckTheirIDs(t *testing.T) {
 
 func stopAt[I ID](t *testing.T, bad []I) {
 	t.Helper()
-	table, _ := NewMatrix(5, 3)
-	rows, _ := NewMatrix(7, 3)
+	for _, cols := range []int{1, 3, 40} {
+		stopAtColumns(t, bad, cols)
+	}
+	if err := checkDone("Gather", 3, 7); !errors.Is(err, ErrChanged) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
+	t.Helper()
+	table, _ := NewMatrix(5, cols)
+	rows, _ := NewMatrix(7, cols)
 	good := make([]I, 7)
 	for _, id := range bad {
 		for at := range good {
 			ids := make([]I, len(good))
 			ids[at] = id
 			for name, done := range map[string]int{
-				"gather":             gather(&rows, &table, ids),
-				"gatherScaled":       gatherScaled(&rows, &table, ids, 2),
+				"gather":             gather(&rows, &table, ids, false),
+				"gatherScaled":       gatherScaled(&rows, &table, ids, 2, false),
 				"scatterAdd":         scatterAdd(&table, ids, 2, &rows),
-				"embed":              embed(&rows, &table, ids, 2, &table, 0, 1),
-				"embedAt":            embedAt(&rows, &table, ids, 2, &table, good),
-				"embedAt, positions": embedAt(&rows, &table, good, 2, &table, ids),
+				"embed":              embed(&rows, &table, ids, 2, &table, 0, 1, false),
+				"embedAt":            embedAt(&rows, &table, ids, 2, &table, good, false),
+				"embedAt, positions": embedAt(&rows, &table, good, 2, &table, ids, false),
 			} {
 				if done != at {
-					t.Errorf("%s has done %d rows in front of id %d at %d", name, done, id, at)
+					t.Errorf("%d columns: %s has done %d rows in front of id %d at %d", cols, name, done, id, at)
 				}
 			}
 		}
-	}
-	if err := checkDone("Gather", 3, 7); !errors.Is(err, ErrChanged) {
-		t.Errorf("error %v", err)
 	}
 }

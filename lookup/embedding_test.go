@@ -261,3 +261,36 @@ func TestCallMisuse(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// fickle positions are as they should be while a layer is made of them.
+type fickle struct {
+	lookup.Positions
+	table rowvec.Matrix
+}
+
+func (f *fickle) Table() rowvec.Matrix { return f.table }
+
+func TestFicklePositions(t *testing.T) {
+	learned, err := positional.NewLearned(6, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	positions := &fickle{learned, learned.Table()}
+	tokens, err := lookup.NewEmbedding(5, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := lookup.NewLayer(tokens, positions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	positions.table.Data = positions.table.Data[:17]
+	out, _ := rowvec.NewMatrix(6, 3)
+	var shape *rowvec.ShapeError
+	if err := layer.Forward(out, lookup.Sequence([]int{1, 2, 3, 4, 0, 1})); !errors.As(err, &shape) {
+		t.Errorf("error %v, want a ShapeError", err)
+	}
+	if slices.ContainsFunc(out.Data, func(x float32) bool { return x != 0 }) {
+		t.Error("dst has changed")
+	}
+}

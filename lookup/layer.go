@@ -108,7 +108,7 @@ func (l *Layer) NewGradients() []rowvec.Matrix {
 // of its position. The product is rounded before the sum. dst has a row for each token and Dim columns. It is an error
 // if a position is not below the limit of the positions.
 func (l *Layer) Forward(dst rowvec.Matrix, in Input) error {
-	return forward("lookup.Layer.Forward", l.tokens, l.positions, dst, in)
+	return forwardPass("lookup.Layer.Forward", l.tokens, l.positions, dst, in)
 }
 
 // Backward adds the gradients of Forward to grads, which belong to Parameters in their order, given the gradient dOut of
@@ -120,7 +120,7 @@ func (l *Layer) Backward(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix) er
 	if err != nil {
 		return err
 	}
-	return backward(op, l.tokens, l.positions, both, in, dOut)
+	return backwardPass(op, l.tokens, l.positions, both, in, dOut)
 }
 
 // gradients returns grads as an array, which has no need of the heap.

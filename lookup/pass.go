@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
 )
@@ -19,7 +20,8 @@ type pass struct {
 	in        Input
 	out       rowvec.Matrix    // the destination of a forward pass, dOut of a backward one
 	grads     [2]rowvec.Matrix // of tokens and of positions
-	stored    bool             // all positions are in the table of positions
+	table     rowvec.Matrix    // of positions, in a forward pass
+	stored    bool             // all positions are in it
 	size      int              // of a part: rows of a forward pass, columns of a backward one
 
 	forward, backward *work.Crew
@@ -48,7 +50,7 @@ func (p *pass) end(op string, err error) error {
 }
 
 const (
-	// partElements is the least size of a part of a forward pass. Each worker gets up to four, of which the last ones
+	// partElements is the least size of a part of a forward pass. Each worker gets about four, of which the last ones
 	// even out what took longer.
 	partElements = 64 << 10
 	// partColumns is the least number of columns of a part of a backward pass.
@@ -65,7 +67,7 @@ func (e *Embedding) workersFor(n int) int {
 	return e.workers
 }
 
-func forward(op string, tokens *Embedding, positions Positions, dst rowvec.Matrix, in Input) error {
+func forwardPass(op string, tokens *Embedding, positions Positions, dst rowvec.Matrix, in Input) error {
 	if err := in.check(op, tokens.Vocab()); err != nil {
 		return err
 	}
@@ -79,29 +81,31 @@ func forward(op string, tokens *Embedding, positions Positions, dst rowvec.Matri
 	if err := in.apart(op, "dst", dst); err != nil {
 		return err
 	}
+	var table rowvec.Matrix
 	stored := false
 	if positions != nil {
 		need, err := in.positions(op, positions.Limit())
 		if err != nil {
 			return err
 		}
-		if err := check.Apart(op, "dst", dst, "position table", positions.Table()); err != nil {
+		table = positions.Table() // once: it may be anybody's, and the kernels below trust it
+		if table.Rows > 0 {
+			if err := check.Matrix(op, "position table", table, tokens.Dim()); err != nil {
+				return err
+			}
+		}
+		stored = need <= table.Rows
+		if err := check.Apart(op, "dst", dst, "position table", table); err != nil {
 			return err
 		}
-		stored = need <= positions.Table().Rows
 	}
 
 	p := passes.Get().(*pass)
-	p.tokens, p.positions, p.in, p.out, p.stored = tokens, positions, in, dst, stored
+	p.tokens, p.positions, p.table, p.in, p.out, p.stored = tokens, positions, table, in, dst, stored
 	p.size = n
 	workers := tokens.workersFor(n)
 	if workers > 1 {
-		share := (n + workers - 1) / workers
-		parts := 4
-		if large := share * tokens.Dim() / max(tuning.StreamBytes/4, 1); large > 0 {
-			parts = min(parts, large) // so that each is still large enough to be written past the caches
-		}
-		p.size = max(1, partElements/tokens.Dim(), (share+parts-1)/parts)
+		p.size = max(1, partElements/tokens.Dim(), n/workers/4)
 	}
 	return p.end(op, p.forward.Do(workers, (n+p.size-1)/p.size))
 }
@@ -110,59 +114,68 @@ func forward(op string, tokens *Embedding, positions Positions, dst rowvec.Matri
 func (p *pass) forwardPart(part int) error {
 	lo := part * p.size
 	hi := min(lo+p.size, p.in.Len())
-	table, scale := p.tokens.weight, p.tokens.scale
-	switch {
-	case p.positions == nil && p.tokens.scaled:
-		return p.in.ids.slice(lo, hi).gatherScaled(rows(p.out, lo, hi), table, scale)
-	case p.positions == nil:
-		return p.in.ids.slice(lo, hi).gather(rows(p.out, lo, hi), table)
-	case !p.stored:
+	if p.positions != nil && !p.stored {
 		return p.forwardComputed(lo, hi)
 	}
-	positions := p.positions.Table()
-	for lo < hi {
-		var err error
-		n := 0
+	r := p.rows()
+	if p.positions == nil {
+		r.Dst = rows(p.out, lo, hi)
+		return p.in.ids.slice(lo, hi).forward(r)
+	}
+	r.Positions = p.table
+	var buffer []int
+	if p.in.ragged {
+		pooled := atBuffers.Get().(*[atRows]int) // what a function value gets is not on the stack
+		defer atBuffers.Put(pooled)
+		buffer = pooled[:]
+	}
+	for n := 0; lo < hi; lo += n {
 		if p.in.placed || p.in.ragged {
-			var buffer [atRows]int
-			at := p.in.positionsOf(buffer[:], lo, hi)
-			n = len(at)
-			err = p.in.ids.slice(lo, lo+n).embedAt(rows(p.out, lo, lo+n), table, scale, positions, at)
+			r.At = p.in.positionsOf(buffer, lo, hi)
+			n = len(r.At)
 		} else {
-			var start, seq int
-			start, seq, n = p.in.run(lo, hi)
-			err = p.in.ids.slice(lo, lo+n).embed(rows(p.out, lo, lo+n), table, scale, positions, start, seq)
+			r.Start, r.Seq, n = p.in.run(lo, hi)
 		}
-		if err != nil {
+		r.Dst = rows(p.out, lo, lo+n)
+		if err := p.in.ids.slice(lo, lo+n).forward(r); err != nil {
 			return err
 		}
-		lo += n
 	}
 	return nil
 }
 
+// rows returns what all rows of a forward pass have in common.
+func (p *pass) rows() forward.Rows {
+	return forward.Rows{
+		Table: p.tokens.weight, Scaled: p.tokens.scaled, Scale: p.tokens.scale,
+		Stream: p.out.Rows*p.out.Cols >= tuning.StreamBytes/4,
+	}
+}
+
 // forwardComputed does rows whose positions are in no table: it has some vectors of positions computed at a time.
 func (p *pass) forwardComputed(lo, hi int) error {
-	table, scale, dim := p.tokens.weight, p.tokens.scale, p.tokens.Dim()
+	dim := p.tokens.Dim()
 	scratch := scratches.Get().(*[]float32)
 	defer scratches.Put(scratch)
 	most := max(1, scratchElements/dim)
 	if need := most * dim; cap(*scratch) < need {
 		*scratch = make([]float32, need)
 	}
-	for lo < hi {
-		start, seq, n := p.in.run(lo, hi)
-		if seq > most {
-			seq, n = most, most
+	r := p.rows()
+	for n := 0; lo < hi; lo += n {
+		var start int
+		start, r.Seq, n = p.in.run(lo, hi)
+		if r.Seq > most {
+			r.Seq, n = most, most
 		}
-		computed := rowvec.Matrix{Rows: seq, Cols: dim, Data: (*scratch)[:seq*dim], Stride: dim}
-		if err := p.positions.Fill(computed, start); err != nil {
+		r.Positions = rowvec.Matrix{Rows: r.Seq, Cols: dim, Data: (*scratch)[:r.Seq*dim], Stride: dim}
+		if err := p.positions.Fill(r.Positions, start); err != nil {
 			return err
 		}
-		if err := p.in.ids.slice(lo, lo+n).embed(rows(p.out, lo, lo+n), table, scale, computed, 0, seq); err != nil {
+		r.Dst = rows(p.out, lo, lo+n)
+		if err := p.in.ids.slice(lo, lo+n).forward(r); err != nil {
 			return err
 		}
-		lo += n
 	}
 	return nil
 }
@@ -172,8 +185,10 @@ const scratchElements = 32 << 10
 
 var scratches = sync.Pool{New: func() any { return new([]float32) }}
 
-// atRows is the number of positions of a ragged batch that are kept on the stack at a time.
+// atRows is the number of positions of a ragged batch that are worked out at a time.
 const atRows = 256
+
+var atBuffers = sync.Pool{New: func() any { return new([atRows]int) }}
 
 // positionsOf returns the positions of the rows from lo on, and below hi: all of them if the caller has given them, or
 // as many as buffer holds.
@@ -188,7 +203,7 @@ func (in Input) positionsOf(buffer []int, lo, hi int) []int {
 	return at
 }
 
-func backward(
+func backwardPass(
 	op string, tokens *Embedding, positions Positions, grads [2]rowvec.Matrix, in Input, dOut rowvec.Matrix,
 ) error {
 	if err := in.check(op, tokens.Vocab()); err != nil {

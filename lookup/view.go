@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
 )
 
 // view is ids of any of the types that rowvec.ID allows. Methods cannot have type parameters, so this is how ids get
@@ -72,34 +73,17 @@ func (v view) check(rows int) error {
 	return rowvec.CheckIDs(as[int64](v), rows)
 }
 
-// The kernels below see ids that check has passed, whose bits mean the same with a sign and without.
-
-func (v view) gather(dst, table rowvec.Matrix) error {
-	if v.wide() {
-		return rowvec.Gather(dst, table, as[uint64](v))
+// forward has a kernel do rows of a forward pass, of which it adds the ids: they have passed check, and their bits mean the
+// same with a sign and without.
+func (v view) forward(r forward.Rows) error {
+	if r.Dst.Rows == 0 {
+		return nil
 	}
-	return rowvec.Gather(dst, table, as[uint32](v))
-}
-
-func (v view) gatherScaled(dst, table rowvec.Matrix, scale float32) error {
-	if v.wide() {
-		return rowvec.GatherScaled(dst, table, as[uint64](v), scale)
+	r.IDs, r.Wide = v.first, v.wide()
+	if forward.Do(r) < r.Dst.Rows {
+		return rowvec.ErrChanged
 	}
-	return rowvec.GatherScaled(dst, table, as[uint32](v), scale)
-}
-
-func (v view) embed(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, start, seq int) error {
-	if v.wide() {
-		return rowvec.Embed(dst, table, as[uint64](v), scale, positions, start, seq)
-	}
-	return rowvec.Embed(dst, table, as[uint32](v), scale, positions, start, seq)
-}
-
-func (v view) embedAt(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, at []int) error {
-	if v.wide() {
-		return rowvec.EmbedAt(dst, table, as[uint64](v), scale, positions, at)
-	}
-	return rowvec.EmbedAt(dst, table, as[uint32](v), scale, positions, at)
+	return nil
 }
 
 func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix) error {

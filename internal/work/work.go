@@ -35,6 +35,9 @@ func New(do func(part int) error) *Crew {
 // further part begins, nor after a panic on the calling goroutine, which goes on once the others have ended; a panic on
 // another ends the program.
 func (c *Crew) Do(workers, parts int) (err error) {
+	if parts == 1 {
+		return c.do(0)
+	}
 	defer func() {
 		c.next.Store(c.parts)
 		c.wait.Wait()

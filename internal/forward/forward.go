@@ -1,0 +1,28 @@
+// Package forward is how layers reach the forward kernels of package rowvec with what the exported functions have no
+// argument for: how large the result is that the rows are a part of.
+package forward
+
+import (
+	"unsafe"
+
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// Rows are rows of a result: each is scale times a row of Table, plus one of Positions if At is not nil or Seq not 0.
+type Rows struct {
+	Dst, Table kernels.Matrix
+	IDs        unsafe.Pointer // of Dst.Rows uint32, or uint64 if they are Wide; Dst has rows
+	Wide       bool
+	Scaled     bool // or else all bits of the table are kept where there are no positions
+	Scale      float32
+
+	Positions  kernels.Matrix
+	At         []int // the position of each row; nil for Start, Start+1, ... over and over, Seq of them
+	Start, Seq int
+
+	Stream bool // the result is too large for the caches
+}
+
+// Do does rows whose arguments have all been checked, and returns the number done: fewer if an id has changed since.
+// Package rowvec sets it.
+var Do func(r Rows) (done int)
