@@ -53,7 +53,7 @@ func (in Input) At(positions []int) Input {
 func (in Input) Len() int { return in.ids.n }
 
 // check reports a shape that does not fit itself, or ids outside [0, vocab).
-func (in Input) check(op string, vocab int) error {
+func (in *Input) check(op string, vocab int) error {
 	n := in.Len()
 	switch {
 	case in.placed && len(in.at) != n:
@@ -74,17 +74,22 @@ func (in Input) check(op string, vocab int) error {
 }
 
 // apart reports that m, which is about to be written to, shares memory with the input.
-func (in Input) apart(op, name string, m rowvec.Matrix) error {
+func (in *Input) apart(op, name string, m rowvec.Matrix) error {
 	if err := check.Apart(op, name, m, "ids", in.ids.memory()); err != nil {
 		return err
 	}
-	if err := check.Apart(op, name, m, "positions", viewOf(in.at).memory()); err != nil {
-		return err
+	if in.placed {
+		if err := check.Apart(op, name, m, "positions", viewOf(in.at).memory()); err != nil {
+			return err
+		}
 	}
-	return check.Apart(op, name, m, "offsets", viewOf(in.offsets).memory())
+	if in.ragged {
+		return check.Apart(op, name, m, "offsets", viewOf(in.offsets).memory())
+	}
+	return nil
 }
 
-func (in Input) checkOffsets(op string) error {
+func (in *Input) checkOffsets(op string) error {
 	n := in.Len()
 	if len(in.offsets) == 0 {
 		return check.AtLeast(op, "len(offsets)", 0, min(n, 1)*2)
@@ -101,7 +106,7 @@ func (in Input) checkOffsets(op string) error {
 }
 
 // positions returns the number of positions that the tokens need, all of which must be below limit.
-func (in Input) positions(op string, limit int) (int, error) {
+func (in *Input) positions(op string, limit int) (int, error) {
 	longest := in.seq
 	switch {
 	case in.Len() == 0:
@@ -128,7 +133,7 @@ func (in Input) positions(op string, limit int) (int, error) {
 
 // run returns how many of the rows from lo on, and below hi, are whole sequences of seq rows whose positions are counted
 // from start: a part of a sequence, or as many whole ones as follow each other.
-func (in Input) run(lo, hi int) (start, seq, n int) {
+func (in *Input) run(lo, hi int) (start, seq, n int) {
 	switch {
 	case in.placed:
 		for n = 1; lo+n < hi && in.at[lo+n] == in.at[lo]+n; n++ {
@@ -147,7 +152,7 @@ func (in Input) run(lo, hi int) (start, seq, n int) {
 }
 
 // fill sets at to the positions of the rows from lo on of a ragged batch.
-func (in Input) fill(at []int, lo int) {
+func (in *Input) fill(at []int, lo int) {
 	b := in.sequence(lo)
 	for i := range at {
 		for lo+i == in.offsets[b+1] { // also over empty sequences
@@ -158,7 +163,7 @@ func (in Input) fill(at []int, lo int) {
 }
 
 // sequence returns the number of the sequence of a ragged batch that row i is in.
-func (in Input) sequence(i int) int {
+func (in *Input) sequence(i int) int {
 	return sort.SearchInts(in.offsets, i+1) - 1
 }
 

@@ -120,7 +120,7 @@ func (p *pass) forwardPart(part int) error {
 	r := p.rows()
 	if p.positions == nil {
 		r.Dst = rows(p.out, lo, hi)
-		return p.in.ids.slice(lo, hi).forward(r)
+		return p.in.ids.slice(lo, hi).forward(&r)
 	}
 	r.Positions = p.table
 	var buffer []int
@@ -137,7 +137,7 @@ func (p *pass) forwardPart(part int) error {
 			r.Start, r.Seq, n = p.in.run(lo, hi)
 		}
 		r.Dst = rows(p.out, lo, lo+n)
-		if err := p.in.ids.slice(lo, lo+n).forward(r); err != nil {
+		if err := p.in.ids.slice(lo, lo+n).forward(&r); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func (p *pass) forwardComputed(lo, hi int) error {
 			return err
 		}
 		r.Dst = rows(p.out, lo, lo+n)
-		if err := p.in.ids.slice(lo, lo+n).forward(r); err != nil {
+		if err := p.in.ids.slice(lo, lo+n).forward(&r); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ var atBuffers = sync.Pool{New: func() any { return new([atRows]int) }}
 
 // positionsOf returns the positions of the rows from lo on, and below hi: all of them if the caller has given them, or
 // as many as buffer holds.
-func (in Input) positionsOf(buffer []int, lo, hi int) []int {
+func (in *Input) positionsOf(buffer []int, lo, hi int) []int {
 	if in.placed {
 		return in.at[lo:hi]
 	}

@@ -75,12 +75,12 @@ func (v view) check(rows int) error {
 
 // forward has a kernel do rows of a forward pass, of which it adds the ids: they have passed check, and their bits mean the
 // same with a sign and without.
-func (v view) forward(r forward.Rows) error {
+func (v view) forward(r *forward.Rows) error {
 	if r.Dst.Rows == 0 {
 		return nil
 	}
 	r.IDs, r.Wide = v.first, v.wide()
-	if forward.Do(r) < r.Dst.Rows {
+	if forward.Do(*r) < r.Dst.Rows {
 		return rowvec.ErrChanged
 	}
 	return nil
