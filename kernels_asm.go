@@ -129,8 +129,9 @@ func (a rowArgs) runChunks(k op, n int) int {
 //
 // Where results are written past the caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278,
 // embed 474, 267, 339), but much above (125,000 x 4,096: 1359 at once, 1132). Distances matter little above aheadLeast
-// rows, as long as those fit into longBytes of the second-level cache. None of it was measured on Arm; cores with a
-// smaller third level may want a lower cachedBytes.
+// rows, as long as those fit into longBytes of the second-level cache. Prefetching into the first level, by PREFETCHT0 or
+// for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768: 246, 375, 361). None of it was measured on Arm;
+// cores with a smaller third level may want a lower cachedBytes.
 const (
 	cachedBytes = 4 << 20
 	wholeBytes  = 4 << 10

@@ -34,6 +34,7 @@ func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sampl
 	flags.IntVar(&c.Rounds, "rounds", 11, "measure this many `rounds`")
 	flags.IntVar(&c.Workers, "workers", 1, "`threads` of NumPy and PyTorch, goroutines of rowvec's layers")
 	match := flags.String("match", "", "only cases whose name matches `regexp`, such as Gather/vocab=50257")
+	brief := flags.Bool("brief", false, "print one line for each case, with the best of each library")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if status, done := parse(flags, args); done {
 		return status
@@ -63,7 +64,12 @@ func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sampl
 		return exit(err, stderr)
 	}
 	fmt.Fprintf(stdout, "%s\n%s\n%s each, %s\n", c.Host, c.Python, plural(c.Workers, "thread"), plural(c.Rounds, "round"))
-	if err = c.compare(stderr, func(faceOffs []faceOff) { io.WriteString(stdout, block(faceOffs)) }); err == nil {
+	layout := block
+	if *brief {
+		layout = lines
+		fmt.Fprintf(stdout, "\n%-*s%8s%10s%11s%8s%9s%8s\n", briefColumns, "", ours, "naive Go", "vek, gonum", "NumPy", "PyTorch", copied)
+	}
+	if err = c.compare(stderr, func(faceOffs []faceOff) { io.WriteString(stdout, layout(faceOffs)) }); err == nil {
 		io.WriteString(stdout, peersLegend+c.behind())
 	}
 	return exit(err, stderr)
@@ -341,6 +347,36 @@ func (c *comparison) behind() string {
 	return fmt.Sprintf("\nOf %s, rowvec is slower in:\n%s", plural(n, "comparison"), b.String())
 }
 
+const briefColumns = 48
+
+// lines returns a line for each case: rowvec's time, and behind it the times of naive Go, of the best of vek and gonum, of
+// NumPy and of PyTorch, and of a copy, as multiples of it.
+func lines(all []faceOff) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, ns per %s\n", all[0].contest.title, all[0].Unit)
+	for _, f := range all {
+		fmt.Fprintf(&b, "  %-*s%8s", briefColumns-2, strings.Join(slices.DeleteFunc(f.shape.labels(), isEmpty), ", "), figure(f.Sides[0].NS))
+		for i, library := range [][]string{{"naive"}, {"vek32", "gonum"}, {"NumPy"}, {"torch"}, {copied}} {
+			best := math.Inf(1)
+			for _, e := range f.Sides[1:] {
+				name, _, _ := strings.Cut(strings.ReplaceAll(e.Side, ",", " "), " ")
+				if slices.Contains(library, name) {
+					best = min(best, e.Times)
+				}
+			}
+			cell := "-"
+			if !math.IsInf(best, 1) {
+				cell = figure(best)
+			}
+			fmt.Fprintf(&b, "%*s", [...]int{10, 11, 8, 9, 8}[i], cell)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func isEmpty(s string) bool { return s == "" }
+
 const (
 	nameColumns  = 27
 	shapesAcross = 4
@@ -363,7 +399,7 @@ func block(all []faceOff) string {
 		}
 		b.WriteByte('\n')
 		for i := range 3 {
-			line("", func(f faceOff) string { return f.shape.lines()[i] })
+			line("", func(f faceOff) string { return f.shape.labels()[i] })
 		}
 		for i, e := range some[0].Sides {
 			line(e.Side, func(f faceOff) string {
@@ -374,8 +410,8 @@ func block(all []faceOff) string {
 	return b.String()
 }
 
-// lines returns what stands above the column of a shape.
-func (s shape) lines() [3]string {
+// labels returns what stands above the column of a shape; some may be empty.
+func (s shape) labels() []string {
 	size, batch := fmt.Sprintf("%s x %s", thousands(s.vocab), thousands(s.dim)), plural(s.ids, "id")
 	switch {
 	case s.n > 0:
@@ -385,7 +421,7 @@ func (s shape) lines() [3]string {
 	case s.seq > 0:
 		batch = fmt.Sprintf("%d x %d ids", s.ids/s.seq, s.seq)
 	}
-	return [3]string{size, batch, strings.TrimSpace(s.dist + " " + s.cache)}
+	return []string{size, batch, strings.TrimSpace(s.dist + " " + s.cache)}
 }
 
 // figure writes three digits, or all before the point.

@@ -111,6 +111,37 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+func TestPeersBrief(t *testing.T) {
+	path, pyTorch := pythonWithNumPy(t)
+	status, out, errs := runSmallPeers("-python", path, "-brief")
+	if status != 0 {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	n := 0
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "  ") || strings.Contains(line, "vek, gonum") || strings.Contains(line, "rowvec is slower in:") {
+			continue
+		}
+		figures := strings.Fields(line[min(briefColumns, len(line)-1):])
+		if len(figures) != 6 {
+			break // what comes behind the table
+		}
+		n++
+		for i, f := range figures {
+			if f == "-" && i != 2 && (i != 4 || pyTorch) {
+				t.Errorf("no figure in column %d of %q", i, line)
+			}
+		}
+	}
+	want := 0
+	for _, k := range contests {
+		want += len(k.shapes)
+	}
+	if n != want {
+		t.Errorf("%d lines, want one for each of %d cases:\n%s", n, want, out)
+	}
+}
+
 func TestPeersTable(t *testing.T) {
 	path, _ := pythonWithNumPy(t)
 	status, out, errs := runSmallPeers("-python", path)
