@@ -199,11 +199,78 @@ one: \
 	PART(KERNEL, FMOVS);                                  \
 columnsDone:
 
+// SHORT_ROWS does rows of up to 8 columns with two vectors for each, or parts of them: one at its left end and one at its
+// right, which overlap. Both are computed before either is stored, and no branch depends on the length of a row. Tables
+// with rows to prefetch are left to what follows.
+//
+// Registers: R1 and R5 the left parts of the rows, R6 and R24 the right ones, R8 bytes from left to right.
+
+#define SHORT_GATHER(MOVE) \
+	MOVE (R5), F0;  \
+	MOVE (R24), F2; \
+	MOVE F0, (R1);  \
+	MOVE F2, (R6)
+
+#define SHORT_GATHER_SCALED(MOVE) \
+	MOVE (R5), F0;       \
+	MOVE (R24), F2;      \
+	VFMUL4S(31, 0, 0);   \
+	VFMUL4S(31, 2, 2);   \
+	MOVE F0, (R1);       \
+	MOVE F2, (R6)
+
+#define SHORT_ADD_SCALED(MOVE) \
+	MOVE (R1), F0;       \
+	MOVE (R6), F2;       \
+	MOVE (R5), F1;       \
+	MOVE (R24), F3;      \
+	VFMUL4S(31, 0, 0);   \
+	VFMUL4S(31, 2, 2);   \
+	VFADD4S(0, 1, 1);    \
+	VFADD4S(2, 3, 3);    \
+	MOVE F1, (R5);       \
+	MOVE F3, (R24)
+
+#define SHORT_LOOP(KERNEL, MOVE, loop) \
+	PCALIGN $16;         \
+loop: \
+	ID(R3, R11, R4, R5); \
+	CMP  R10, R5;        \
+	BHS  done;           \
+	MADD R9, R2, R5, R5; \
+	ADD  R8, R5, R24;    \
+	ADD  R8, R1, R6;     \
+	KERNEL(MOVE);        \
+	ADD  R19, R1;        \
+	ADD  $1, R4;         \
+	CMP  R12, R4;        \
+	BLT  loop;           \
+	B    done
+
+#define SHORT_ROWS(KERNEL) \
+	CMP  $8, R15;        \
+	BGT  row;            \
+	CBNZ R13, row;       \
+	LSL  $2, R15, R8;    \
+	CMP  $4, R15;        \
+	BGE  upTo8;          \
+	CMP  $2, R15;        \
+	BGE  upTo4;          \
+	SUB  $4, R8;         \
+	SHORT_LOOP(KERNEL, FMOVS, short1); \
+upTo4: \
+	SUB  $8, R8;         \
+	SHORT_LOOP(KERNEL, FMOVD, short2); \
+upTo8: \
+	SUB  $16, R8;        \
+	SHORT_LOOP(KERNEL, FMOVQ, short4)
+
 // func gatherNEON(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
 	ROWS_BEGIN
+	SHORT_ROWS(SHORT_GATHER)
 row:
 	ROW
 	COLUMNS(GATHER, STEP, R15)
@@ -216,6 +283,7 @@ row:
 TEXT ·gatherScaledNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
 	ROWS_BEGIN
+	SHORT_ROWS(SHORT_GATHER_SCALED)
 row:
 	ROW
 	COLUMNS(GATHER_SCALED, STEP, R15)
@@ -228,6 +296,7 @@ row:
 TEXT ·scatterAddNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
 	ROWS_BEGIN
+	SHORT_ROWS(SHORT_ADD_SCALED)
 row:
 	ROW
 	COLUMNS(ADD_SCALED, STEP, R15)

@@ -127,17 +127,24 @@ func target(in asmcheck.Instruction) (address uint64, ok bool) {
 // inside reports whether b is a loop within a.
 func inside(a, b [2]int) bool { return a != b && a[0] <= b[0] && b[1] <= a[1] }
 
-// loops returns the hot loops of a function, and the address where a row starts: that of the loop around the others, or
-// of the function where there is none.
-func loops(function string, code []asmcheck.Instruction) (found []loop, row uint64) {
-	row = code[0].Address
+// loops returns the hot loops of a function, and the addresses where rows start: those of the loops around others and,
+// where there are such, of loops for short rows beside them; or that of the function.
+func loops(function string, code []asmcheck.Instruction) (found []loop, rows []uint64) {
 	branches := backward(code)
+	around := func(b [2]int) bool {
+		return slices.ContainsFunc(branches, func(c [2]int) bool { return inside(b, c) })
+	}
+	nested := slices.ContainsFunc(branches, around)
+	if !nested {
+		rows = append(rows, code[0].Address)
+	}
 	for _, b := range branches {
 		body := code[b[0] : b[1]+1]
-		if slices.ContainsFunc(branches, func(c [2]int) bool { return inside(b, c) }) {
-			if !slices.ContainsFunc(branches, func(c [2]int) bool { return inside(c, b) }) {
-				row = body[0].Address
-			}
+		outermost := !slices.ContainsFunc(branches, func(c [2]int) bool { return inside(c, b) })
+		if outermost && nested {
+			rows = append(rows, body[0].Address)
+		}
+		if around(b) {
 			continue
 		}
 		a := count(body)
@@ -151,9 +158,13 @@ func loops(function string, code []asmcheck.Instruction) (found []loop, row uint
 		case items == 0:
 			items = a.loaded / 4
 		}
-		found = append(found, loop{function, items, piece{code: body}})
+		name := function
+		if outermost && nested {
+			name += ", short rows"
+		}
+		found = append(found, loop{name, items, piece{code: body}})
 	}
-	return found, row
+	return found, rows
 }
 
 // call is one of those of program calls, traced.
@@ -287,7 +298,7 @@ type row struct {
 }
 
 // rows pairs the calls at both levels. code is the disassembly by function, starts where their rows start.
-func rows(neon, portable []call, code map[string][]asmcheck.Instruction, starts map[string]uint64) ([]row, error) {
+func rows(neon, portable []call, code map[string][]asmcheck.Instruction, starts map[string][]uint64) ([]row, error) {
 	if len(neon) != len(portable) || len(neon)%2 != 0 {
 		return nil, fmt.Errorf("%d calls on NEON, and %d on the portable path", len(neon), len(portable))
 	}
@@ -296,7 +307,7 @@ func rows(neon, portable []call, code map[string][]asmcheck.Instruction, starts 
 		r := row{call: neon[i], neon: more(neon[i], neon[i+1]), portable: more(portable[i], portable[i+1])}
 		started := 0
 		for _, address := range r.counters {
-			if address == starts[r.function] {
+			if slices.Contains(starts[r.function], address) {
 				started++
 			}
 			if started != 2 { // the second row, since the first may differ
@@ -452,7 +463,7 @@ func report(mca, objdump, qemu string) error {
 	}
 
 	code := make(map[string][]asmcheck.Instruction)
-	starts := make(map[string]uint64)
+	starts := make(map[string][]uint64)
 	var hot []loop
 	for _, c := range neon {
 		if code[c.function] != nil {
