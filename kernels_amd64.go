@@ -23,8 +23,8 @@ const (
 	copyColumns = 256
 )
 
-// lineBytes is the size of rows from which on they are prefetched line by line: see prefetch.
-const lineBytes = 512
+// lineBytes is the size of rows from which on they are prefetched line by line: a block of AVX-512. See prefetch.
+const lineBytes = 256
 
 // streams reports whether the linear rows can be written past the caches.
 func streams(linear *Matrix) bool {
