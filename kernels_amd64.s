@@ -96,13 +96,14 @@ counted:
 	CMPQ    R11, R12;                   \
 	CMOVQEQ DX, R11
 
-// Ways to move a vector, one past the caches, a part of one, the lanes of K1, or nothing yet.
+// Ways to move a vector, one past the caches, a part of one, the lanes of K1, nothing yet, or nothing at all.
 
 #define VECTOR(from, to) VMOVUPS from, to
 #define STREAM(from, to) VMOVNTPS from, to
 #define PAIR(from, to) VMOVSD from, to
 #define SINGLE(from, to) VMOVSS from, to
 #define LATER(from, to)
+#define ZERO(from, to) VXORPS to, to, to
 #define MASKED_LOAD(from, to) VMOVUPS.Z from, K1, to
 #define MASKED_STORE(from, to) VMOVUPS from, K1, to
 
@@ -214,26 +215,26 @@ single: \
 	SPLIT(32)
 
 // SHORT_ROWS does rows of up to 16 columns with two vectors for each, or parts of them: one at its left end and one at its
-// right, which overlap. Both are computed before either is stored. The only branch taken is that of the loop, of which there
-// is one for each size of ids, and one for tables with rows to prefetch.
+// right, which overlap; a single column has a left one only. Both are computed before either is stored. The only branch
+// taken is that of the loop, of which there is one for each size of ids, and one for tables with rows to prefetch.
 //
 // Registers: AX and R10 for a moment, CX bytes from the left vector to the right one, DX zero, R11 stride of linear rows,
 // R12 limit of ids, R13 stride of the table.
 
-#define SHORT_ROW(KERNEL, OUT, MOVE, scale, v0, v1, v2, v3) \
+#define SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, scale, v0, v1, v2, v3) \
 	CMPQ  R10, R12;                             \
 	JAE   done;                                 \
 	IMULQ R13, R10;                             \
 	ADDQ  SI, R10;                              \
 	KERNEL(MOVE, LATER, scale, 0, DX, v0, v1);  \
-	KERNEL(MOVE, LATER, scale, 0, CX, v2, v3);  \
+	KERNEL(RIGHT, LATER, scale, 0, CX, v2, v3); \
 	MOVE(v0, (OUT));                            \
-	MOVE(v2, (OUT)(CX*1));                      \
+	STORE(v2, (OUT)(CX*1));                     \
 	ADDQ  R11, DI;                              \
 	INCQ  R9;                                   \
 	CMPQ  R9, rowArgs_n(BX)
 
-#define SHORT_LOOPS(KERNEL, OUT, MOVE, narrow, wide, far, found, scale, v0, v1, v2, v3) \
+#define SHORT_LOOPS(KERNEL, OUT, MOVE, RIGHT, STORE, narrow, wide, far, found, scale, v0, v1, v2, v3) \
 	CMPQ  rowArgs_ahead(BX), $0;                \
 	JNE   far;                                  \
 	CMPQ  rowArgs_wide(BX), $0;                 \
@@ -241,12 +242,12 @@ single: \
 	PCALIGN $32;                                \
 narrow: \
 	MOVL  (R8)(R9*4), R10;                      \
-	SHORT_ROW(KERNEL, OUT, MOVE, scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, scale, v0, v1, v2, v3); \
 	JLT   narrow;                               \
 	JMP   done;                                 \
 wide: \
 	MOVQ  (R8)(R9*8), R10;                      \
-	SHORT_ROW(KERNEL, OUT, MOVE, scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, scale, v0, v1, v2, v3); \
 	JLT   wide;                                 \
 	JMP   done;                                 \
 far: \
@@ -262,7 +263,7 @@ far: \
 	PREFETCHT1 -1(R10);                         \
 found: \
 	ID(R8, rowArgs_wide(BX), R9, R10);          \
-	SHORT_ROW(KERNEL, OUT, MOVE, scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, scale, v0, v1, v2, v3); \
 	JLT   far;                                  \
 	JMP   done
 
@@ -280,17 +281,16 @@ found: \
 	JGE  upTo8;                         \
 	CMPQ AX, $2;                        \
 	JGE  upTo4;                         \
-	SUBQ $4, CX;                        \
-	SHORT_LOOPS(KERNEL, OUT, SINGLE, narrowSingle, wideSingle, farSingle, foundSingle, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, OUT, SINGLE, ZERO, LATER, narrowSingle, wideSingle, farSingle, foundSingle, X15, X0, X1, X2, X3); \
 upTo4: \
 	SUBQ $8, CX;                        \
-	SHORT_LOOPS(KERNEL, OUT, PAIR, narrowPair, widePair, farPair, foundPair, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, OUT, PAIR, PAIR, PAIR, narrowPair, widePair, farPair, foundPair, X15, X0, X1, X2, X3); \
 upTo8: \
 	SUBQ $16, CX;                       \
-	SHORT_LOOPS(KERNEL, OUT, VECTOR, narrowQuad, wideQuad, farQuad, foundQuad, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, OUT, VECTOR, VECTOR, VECTOR, narrowQuad, wideQuad, farQuad, foundQuad, X15, X0, X1, X2, X3); \
 upTo16: \
 	SUBQ $32, CX;                       \
-	SHORT_LOOPS(KERNEL, OUT, VECTOR, narrowOctet, wideOctet, farOctet, foundOctet, Y15, Y0, Y1, Y2, Y3)
+	SHORT_LOOPS(KERNEL, OUT, VECTOR, VECTOR, VECTOR, narrowOctet, wideOctet, farOctet, foundOctet, Y15, Y0, Y1, Y2, Y3)
 
 // func gatherAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
