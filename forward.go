@@ -10,7 +10,7 @@ import (
 func init() { forward.Do = forwardRows }
 
 // large reports whether a result is too large for the caches.
-func large(dst *Matrix) bool { return dst.Rows*dst.Cols >= tuning.StreamBytes/4 }
+func large(dst *Matrix) bool { return tuning.Large(dst.Rows * dst.Cols) }
 
 func forwardRows(r forward.Rows) int {
 	if r.Wide {

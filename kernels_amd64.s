@@ -15,7 +15,8 @@
 //	Z15  scale in every lane             K1   lanes of the tail (AVX-512)
 //
 // A block is four vectors: 32 floats with AVX2, 64 with AVX-512. A tail is done with AVX2 as 4, 2 and 1 floats, by the
-// bits of the number of columns; with AVX-512 as one masked vector. Neither touches a byte outside the row.
+// bits of the number of columns; with AVX-512 as one masked vector. Rows of up to 16 columns have loops of their own, of
+// two overlapping vectors each. None of it touches a byte outside the row.
 
 // ID loads id number pos of list into dst, as an unsigned number; pos and dst are different registers.
 #define ID(list, isWide, pos, dst) \
@@ -52,12 +53,11 @@
 	MOVQ       rowArgs_burst(BX), DX;         \
 	TESTQ      DX, DX;                        \
 	JEQ        found;                         \
-	ADDQ       R12, DX;                       \
 line: \
 	PREFETCHT1 (R12);                         \
 	ADDQ       $64, R12;                      \
-	CMPQ       R12, DX;                       \
-	JLT        line;                          \
+	SUBQ       $64, DX;                       \
+	JGT        line;                          \
 	XORL       R12, R12;                      \
 found:
 
@@ -133,8 +133,8 @@ counted:
 	STORE(x, off(DI)(at*1))
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
-// then TAIL. LINES prefetches what lies behind R12 where a block lies in this row, and in its place what is left behind the last block. SPLIT prepares for all rows, with the
-// number of columns in AX.
+// then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block,
+// and once more where something is left behind the last. SPLIT prepares for all rows, with the number of columns in AX.
 
 #define SPLIT(size) \
 	LEAQ (AX*4), CX;        \
@@ -215,8 +215,8 @@ single: \
 	SPLIT(32)
 
 // SHORT_ROWS does rows of up to 16 columns with two vectors for each, or parts of them: one at its left end and one at its
-// right, which overlap; a single column has a left one only. Both are computed before either is stored. The only branch
-// taken is that of the loop, of which there is one for each size of ids, and one for tables with rows to prefetch.
+// right, which overlap; a single column has a left one only. Both are computed before either is stored. There is a loop for
+// each size of ids, whose only branch taken is its own, and one for tables with rows to prefetch.
 //
 // Registers: AX and R10 for a moment, CX bytes from the left vector to the right one, DX zero, R11 stride of linear rows,
 // R12 limit of ids, R13 stride of the table.
@@ -393,6 +393,7 @@ row:
 
 // func copyRowAVX2(dst, src *float32, n, size int)
 // copy(dst, src), where src is a row of a table of size elements; it is prefetched if that is large
+// and the row is not long
 TEXT ·copyRowAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), R10
@@ -400,14 +401,16 @@ TEXT ·copyRowAVX2(SB), NOSPLIT, $0-32
 	MOVQ size+24(FP), R12
 	SPLIT(32)
 	CMPQ R12, $(const_cachedBytes/4)
-	JLE  cached
+	JLE  ready
+	CMPQ AX, $(const_wholeBytes/4)
+	JGT  ready
 	XORL DX, DX
 line:
 	PREFETCHT1 (R10)(DX*4)
 	ADDQ $16, DX
 	CMPQ DX, AX
 	JLT  line
-cached:
+ready:
 	XORL R12, R12
 	COLUMNS_AVX2(GATHER, VECTOR)
 	VZEROUPPER

@@ -10,8 +10,12 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
-// lineBytes: what fits into wholeBytes is prefetched at once, and of longer rows the beginning.
-const lineBytes = wholeBytes + 1
+// Rows of lineBytes and more are too long to be prefetched at once: longBurst bytes are, and what follows is left to the
+// core's own prefetcher.
+const (
+	lineBytes = wholeBytes + 1
+	longBurst = 1 << 10
+)
 
 // streams: no Arm machine was at hand to show that writing past the caches pays.
 func streams(*Matrix) bool { return false }

@@ -53,8 +53,7 @@
 	VDUP  R24, V31.S4
 
 // ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later. A prefetch never
-// faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core. Of
-// rows too long to be prefetched at once it fetches the beginning, and leaves the rest to the core's own prefetcher.
+// faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core.
 #define ROW \
 	ID(R3, R11, R4, R5);          \
 	CMP  R10, R5;                 \
@@ -68,14 +67,11 @@
 	ID(R3, R11, R24, R25);        \
 	MADD R9, R2, R25, R25;        \
 	MOVD rowArgs_burst(R0), R24;  \
-	CBNZ R24, 2(PC);              \
-	MOVD $1024, R24;              \
-	ADD  R25, R24;                \
 line: \
 	PRFM (R25), PLDL2KEEP;        \
 	ADD  $64, R25;                \
-	CMP  R24, R25;                \
-	BLO  line;                    \
+	SUBS $64, R24;                \
+	BGT  line;                    \
 found:
 
 // ROWS_END goes on with the next row, after a first one that there always is; at the end R4 says how many were done.

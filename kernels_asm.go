@@ -150,7 +150,10 @@ func prefetch(table *Matrix, stream bool) (ahead, burst int) {
 	}
 	burst = bytes
 	if bytes > wholeBytes || bytes >= lineBytes && !stream {
-		burst = 0
+		burst = longBurst
+	}
+	if burst != 0 {
+		bytes = burst
 	}
 	ahead = min(max(aheadBytes/bytes, aheadLeast), aheadMost)
 	return min(ahead, max(longBytes/bytes, 1)), burst

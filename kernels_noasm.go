@@ -8,7 +8,7 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
-// chunkElements is what one call copies of a row at most: the copy of the runtime cannot be preempted either.
+// chunkElements is the longest row that Gather copies by itself.
 const chunkElements = 64 << 10
 
 func idsBelow[I ID](ids []I, rows int) bool { return kernels.FirstOutside(ids, rows) < 0 }

@@ -31,6 +31,7 @@ var contests = []contest{
 			{vocab: 50257, dim: 768, ids: 8192, dist: "uniform", cache: "cold"},
 			{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
 			{vocab: 50257, dim: 768, ids: 128, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 1, dist: "uniform", cache: "cold"},
 			{vocab: 50257, dim: 768, ids: 1, dist: "uniform", cache: "warm"},
 			{vocab: 50257, dim: 64, ids: 2048, dist: "uniform", cache: "held"},
 			{vocab: 1000000, dim: 64, ids: 8192, dist: "uniform", cache: "cold"},

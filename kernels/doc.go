@@ -4,8 +4,8 @@
 // for a machine, and the yardstick that tests and fuzzers hold the assembly against, bit for bit. It imports the
 // standard library alone.
 //
-// The functions trust their arguments: shapes agree and nothing overlaps, which the functions of the same names in
-// package rowvec check. Only ids are looked at once more, row by row, because another goroutine may have changed them
+// The functions trust their arguments: shapes agree, or they panic, and nothing overlaps, which the functions of the same
+// names in package rowvec check. Only ids are looked at once more, row by row, because another goroutine may have changed them
 // since: a kernel that takes ids returns the number of rows it has done, which is less than len(ids) exactly if the
 // next id is out of range.
 //
@@ -13,7 +13,10 @@
 // otherwise fuse the two roundings into one, and results would depend on the machine.
 package kernels
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // ID is the constraint of row ids: whatever integer type a tokenizer or framework hands out.
 type ID interface {
@@ -51,15 +54,22 @@ func rows(m *Matrix, first, n int) Matrix {
 	return Matrix{Rows: n, Cols: m.Cols, Data: m.Data[first*m.Stride:], Stride: m.Stride}
 }
 
-// plain has all rows in one place if there is nothing in them, so that no loop has to ask. Otherwise it cuts what lies
-// behind the last row off Data, and panics if the rows are not all there: whoever has found the first element of a row
-// can rely on the others.
-func plain(m *Matrix) {
-	if m.Rows == 0 || m.Cols == 0 {
+// plain makes sure that m has rows first rows of cols columns, and cuts off Data what belongs to no row: whoever has found
+// the first element of a row can rely on the others. It panics if they are not all there. If there is nothing in the rows,
+// all are in one place, so that no loop has to ask.
+func plain(m *Matrix, rows, cols int) {
+	high, low := bits.Mul(uint(m.Rows-1), uint(m.Stride))
+	switch {
+	case m.Rows < rows || m.Cols != cols:
+		panic("rowvec/kernels: matrices that do not fit together")
+	case m.Rows <= 0 || cols <= 0:
 		m.Stride = 0
 		return
+	case m.Stride < cols || len(m.Data) < cols || high != 0 || low > uint(len(m.Data)-cols):
+		panic("rowvec/kernels: a matrix with less data than it has rows and columns")
 	}
-	m.Data = m.Data[:(m.Rows-1)*m.Stride+m.Cols]
+	n := int(low) + cols
+	m.Data = m.Data[:n:n]
 }
 
 // Loops over elements take four at a time: those over single ones run at 1 or 2 cycles per element, depending on where

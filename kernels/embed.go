@@ -3,8 +3,8 @@ package kernels
 // Embed sets row i of dst to scale times row ids[i] of table plus row start + i mod seq of positions, where the product
 // is rounded before the sum. It returns the number of rows done.
 func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, start, seq int) (done int) {
-	plain(&dst)
-	plain(&positions)
+	plain(&dst, len(ids), table.Cols)
+	plain(&positions, positions.Rows, table.Cols)
 	p := 0
 	for first, end := range gathered(dst, table, ids) {
 		for i := first; i < end; i++ {
@@ -21,8 +21,8 @@ func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, st
 // EmbedAt is Embed with row at[i] of positions added to row i. The number of rows done is less than len(ids) also where
 // the next position is out of range.
 func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matrix, at []P) (done int) {
-	plain(&dst)
-	plain(&positions)
+	plain(&dst, len(ids), table.Cols)
+	plain(&positions, positions.Rows, table.Cols)
 	if bad := FirstOutside(at, positions.Rows); bad >= 0 {
 		ids = ids[:bad]
 	}

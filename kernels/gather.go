@@ -4,8 +4,8 @@ import "iter"
 
 // Gather copies row ids[i] of table to row i of dst, all bits kept, and returns the number of rows done.
 func Gather[I ID](dst, table Matrix, ids []I) int {
-	plain(&dst)
-	plain(&table)
+	plain(&dst, len(ids), table.Cols)
+	plain(&table, table.Rows, table.Cols)
 	if table.Cols <= 8 { // up to here a loop is quicker than a call of the runtime's copy
 		return gatherShort(&dst, &table, ids)
 	}
@@ -42,8 +42,8 @@ func gatherShort[I ID](dst, table *Matrix, ids []I) int {
 
 // GatherScaled sets row i of dst to scale times row ids[i] of table and returns the number of rows done.
 func GatherScaled[I ID](dst, table Matrix, ids []I, scale float32) int {
-	plain(&dst)
-	plain(&table)
+	plain(&dst, len(ids), table.Cols)
+	plain(&table, table.Rows, table.Cols)
 	out, in, cols := dst.Data, table.Data, table.Cols
 	step, stride, limit := dst.Stride, table.Stride, table.Rows
 	for i, id := range ids {

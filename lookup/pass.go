@@ -89,7 +89,7 @@ func forwardPass(op string, tokens *Embedding, positions Positions, dst rowvec.M
 			return err
 		}
 		table = positions.Table() // once: it may be anybody's, and the kernels below trust it
-		if table.Rows > 0 {
+		if table.Rows != 0 {
 			if err := check.Matrix(op, "position table", table, tokens.Dim()); err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (p *pass) forwardPart(part int) error {
 	}
 	r.Positions = p.table
 	var buffer []int
-	if p.in.ragged {
+	if p.in.ragged && !p.in.placed {
 		pooled := atBuffers.Get().(*[atRows]int) // what a function value gets is not on the stack
 		defer atBuffers.Put(pooled)
 		buffer = pooled[:]
@@ -148,7 +148,7 @@ func (p *pass) forwardPart(part int) error {
 func (p *pass) rows() forward.Rows {
 	return forward.Rows{
 		Table: p.tokens.weight, Scaled: p.tokens.scaled, Scale: p.tokens.scale,
-		Stream: p.out.Rows*p.out.Cols >= tuning.StreamBytes/4,
+		Stream: tuning.Large(p.out.Rows * p.out.Cols),
 	}
 }
 

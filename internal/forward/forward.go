@@ -24,5 +24,5 @@ type Rows struct {
 }
 
 // Do does rows whose arguments have all been checked, and returns the number done: fewer if an id has changed since.
-// Package rowvec sets it.
+// Package rowvec sets it. What Rows point to is on the heap, as for any function variable.
 var Do func(r Rows) (done int)

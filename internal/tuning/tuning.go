@@ -24,6 +24,9 @@ package tuning
 // What is smaller is faster where somebody reads it, since it stays in cache.
 var StreamBytes = 16 << 20
 
+// Large reports whether a result of so many elements is to be written past the caches.
+func Large(elements int) bool { return elements >= StreamBytes/4 }
+
 // ParallelElements is the size of a call of a layer from which on a second worker pays. Time of a forward pass with one
 // worker over that with two, on two cores of a Zen 5: 0.69 at 512 Ki elements (8,192 x 64), 0.87 at 384 Ki (512 x 768);
 // 1.05 and 1.13 at 1 Mi (16,384 x 64; 8,192 x 128), 1.27 at 1.1 Mi (1,536 x 768), 1.49 at 3 Mi (4,096 x 768).
