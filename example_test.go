@@ -88,6 +88,14 @@ func ExampleScale() {
 	// Output: [-2 -4 -6]
 }
 
+// 0 and 90 degrees, each and 90 degrees more.
+func ExampleAddAngles() {
+	dst := make([]float32, 4)
+	err := rowvec.AddAngles(dst, []float64{0, 1, 1, 0}, []float64{1, 0, 1, 0})
+	fmt.Println(dst, err)
+	// Output: [1 0 0 -1] <nil>
+}
+
 // Token 1 occurs twice: both gradients arrive at its row.
 func ExampleScatterAdd() {
 	grad, _ := rowvec.NewMatrix(3, 2)

@@ -429,6 +429,76 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28
 	VZEROUPPER
 	RET
 
+// AddAngles goes from left to right in blocks of four vectors of float64, single ones, and then a pair and a lone sine
+// with AVX2, or one masked block with AVX-512.
+//
+// Registers: DI dst, SI a, R8 b, CX elements of dst left, X15 and Y15 signs (AVX2), Z15 order of the results (AVX-512,
+// which counts in AX).
+
+// ANGLES does one vector of float64, which becomes one of half the size, off bytes into dst. VADDSUBPD subtracts in the
+// even lanes, where sines are, and adds in the others: hence the change of signs.
+#define ANGLES(CONVERT, STORE, off, v0, v1, v2, v3, signs, half) \
+	VMOVUPD   2*off(SI), v0;      \
+	VPERMILPD $5, v0, v1;         \
+	VMOVDDUP  2*off(R8), v2;      \
+	VPERMILPD $15, 2*off(R8), v3; \
+	VMULPD    v0, v3, v3;         \
+	VMULPD    v1, v2, v2;         \
+	VXORPD    signs, v2, v2;      \
+	VADDSUBPD v2, v3, v3;         \
+	CONVERT   v3, half;           \
+	STORE(half, off(DI))
+
+#define ANGLES_QUAD(off) ANGLES(VCVTPD2PSY, VECTOR, off, Y0, Y1, Y2, Y3, Y15, X3)
+#define ANGLES_PAIR(STORE) ANGLES(VCVTPD2PSX, STORE, 0, X0, X1, X2, X3, X15, X3)
+
+// func addAnglesAVX2(dst *float32, a, b *float64, n int)
+// for i := 0; i < n; i += 2 { dst[i], dst[i+1] = a[i]*b[i+1] + a[i+1]*b[i], a[i+1]*b[i+1] - a[i]*b[i] }
+TEXT ·addAnglesAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), R8
+	MOVQ n+24(FP), CX
+	VPCMPEQD Y15, Y15, Y15
+	VPSLLQ $63, Y15, Y15
+	SUBQ $16, CX
+	JLT  vectors
+	PCALIGN $32
+block:
+	ANGLES_QUAD(0)
+	ANGLES_QUAD(16)
+	ANGLES_QUAD(32)
+	ANGLES_QUAD(48)
+	ADDQ $64, DI
+	ADDQ $128, SI
+	ADDQ $128, R8
+	SUBQ $16, CX
+	JGE  block
+vectors:
+	ADDQ $12, CX
+	JLT  pair
+vector:
+	ANGLES_QUAD(0)
+	ADDQ $16, DI
+	ADDQ $32, SI
+	ADDQ $32, R8
+	SUBQ $4, CX
+	JGE  vector
+pair:
+	TESTB $2, CX
+	JEQ  single
+	ANGLES_PAIR(PAIR)
+	ADDQ $8, DI
+	ADDQ $16, SI
+	ADDQ $16, R8
+single:
+	TESTB $1, CX
+	JEQ  done
+	ANGLES_PAIR(SINGLE)
+done:
+	VZEROUPPER
+	RET
+
 // AddBatches walks the rows of batchArgs, and each row from left to right; for each block, vector or part of one it adds
 // up all batches in registers.
 //
@@ -734,6 +804,69 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	XORL R12, R12
 	SPLIT(64)
 	COLUMNS_AVX512(ADD_SCALED, VECTOR)
+	VZEROUPPER
+	RET
+
+// Of the tail of AddAngles, K2 and K3 are the pairs to read, eight lanes each, and K1 the results.
+
+#define MASKED_LOW(from, to) VMOVUPD.Z from, K2, to
+#define MASKED_HIGH(from, to) VMOVUPD.Z from, K3, to
+
+// ANGLES_AVX512 does two vectors of float64, which become one of float32: apart into sines and cosines, and together
+// again as Z15 says.
+#define ANGLES_AVX512(LOW, HIGH, STORE) \
+	LOW((SI), Z0);             \
+	HIGH(64(SI), Z1);          \
+	LOW((R8), Z2);             \
+	HIGH(64(R8), Z3);          \
+	VUNPCKLPD Z1, Z0, Z4;      \
+	VUNPCKHPD Z1, Z0, Z5;      \
+	VUNPCKLPD Z3, Z2, Z6;      \
+	VUNPCKHPD Z3, Z2, Z7;      \
+	VMULPD    Z4, Z7, Z0;      \
+	VMULPD    Z5, Z6, Z1;      \
+	VMULPD    Z5, Z7, Z2;      \
+	VMULPD    Z4, Z6, Z3;      \
+	VADDPD    Z1, Z0, Z0;      \
+	VSUBPD    Z3, Z2, Z2;      \
+	VCVTPD2PS Z0, Y0;          \
+	VCVTPD2PS Z2, Y2;          \
+	VPERMT2PS Z2, Z15, Z0;     \
+	STORE(Z0, (DI))
+
+// Of each two vectors apart, lanes of sines are pairs 0, 4, 1, 5, 2, 6, 3 and 7; those of cosines count from 16.
+DATA together<>+0(SB)/8, $0x1606140412021000
+DATA together<>+8(SB)/8, $0x1707150513031101
+GLOBL together<>(SB), RODATA|NOPTR, $16
+
+// func addAnglesAVX512(dst *float32, a, b *float64, n int)
+// for i := 0; i < n; i += 2 { dst[i], dst[i+1] = a[i]*b[i+1] + a[i+1]*b[i], a[i+1]*b[i+1] - a[i]*b[i] }
+TEXT ·addAnglesAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), R8
+	MOVQ n+24(FP), AX
+	VPMOVZXBD together<>(SB), Z15
+	SUBQ $16, AX
+	JLT  tail
+	PCALIGN $32
+block:
+	ANGLES_AVX512(VECTOR, VECTOR, VECTOR)
+	ADDQ $64, DI
+	ADDQ $128, SI
+	ADDQ $128, R8
+	SUBQ $16, AX
+	JGE  block
+tail:
+	TESTB $15, AX
+	JEQ  done
+	MASK
+	ANDL $0x5555, DX
+	LEAL (DX)(DX*2), DX
+	KMOVW DX, K2
+	KSHIFTRW $8, K2, K3
+	ANGLES_AVX512(MASKED_LOW, MASKED_HIGH, MASKED_STORE)
+done:
 	VZEROUPPER
 	RET
 

@@ -26,6 +26,11 @@
 
 #define VFMUL4S(m, n, d) WORD $(0x6E20DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.4s, v{n}.4s, v{m}.4s
 #define VFADD4S(m, n, d) WORD $(0x4E20D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.4s, v{n}.4s, v{m}.4s
+#define VFMUL2D0(m, n, d) WORD $(0x4FC09000|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.d[0]
+#define VFMUL2D1(m, n, d) WORD $(0x4FC09800|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.d[1]
+#define VFADD2D(m, n, d) WORD $(0x4E60D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.2d, v{n}.2d, v{m}.2d
+#define VFCVTN(n, d) WORD $(0x0E616800|(n)<<5|(d)) // fcvtn v{d}.2s, v{n}.2d
+#define VFCVTN2(n, d) WORD $(0x4E616800|(n)<<5|(d)) // fcvtn2 v{d}.4s, v{n}.2d
 #define VCMHS4S(m, n, d) WORD $(0x6EA03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.4s, v{n}.4s, v{m}.4s
 #define VCMHS2D(m, n, d) WORD $(0x6EE03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.2d, v{n}.2d, v{m}.2d
 
@@ -324,6 +329,74 @@ TEXT ·addScaledNEON(SB), NOSPLIT, $0-28
 	MOVWU alpha+24(FP), R24
 	VDUP  R24, V31.S4
 	COLUMNS(ADD_SCALED, STEP, R8)
+	RET
+
+// AddAngles goes from left to right in blocks of eight elements, pairs of sine and cosine, and a lone sine.
+//
+// Registers: R0 dst, R1 a, R2 b, R3 elements of dst left, V31 the sign of the upper lane.
+
+// ANGLES adds the pair b, in register number nb, to the pair a; x is the register for a with its lanes exchanged.
+#define ANGLES(a, na, nb, x, nx) \
+	VEXT $8, a.B16, a.B16, x.B16; \
+	VFMUL2D0(nb, nx, nx);         \
+	VFMUL2D1(nb, na, na);         \
+	VEOR V31.B16, x.B16, x.B16;   \
+	VFADD2D(nx, na, na)
+
+// func addAnglesNEON(dst *float32, a, b *float64, n int)
+// for i := 0; i < n; i += 2 { dst[i], dst[i+1] = a[i]*b[i+1] + a[i+1]*b[i], a[i+1]*b[i+1] - a[i]*b[i] }
+TEXT ·addAnglesNEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD $(1<<63), R4
+	VEOR V31.B16, V31.B16, V31.B16
+	VMOV R4, V31.D[1]
+	SUBS $8, R3
+	BLT  pairs
+	PCALIGN $16
+block:
+	FLDPQ (R1), (F0, F1)
+	FLDPQ 32(R1), (F2, F3)
+	FLDPQ (R2), (F4, F5)
+	FLDPQ 32(R2), (F6, F7)
+	ANGLES(V0, 0, 4, V16, 16)
+	ANGLES(V1, 1, 5, V17, 17)
+	ANGLES(V2, 2, 6, V18, 18)
+	ANGLES(V3, 3, 7, V19, 19)
+	VFCVTN(0, 0)
+	VFCVTN2(1, 0)
+	VFCVTN(2, 1)
+	VFCVTN2(3, 1)
+	FSTPQ (F0, F1), (R0)
+	ADD  $32, R0
+	ADD  $64, R1
+	ADD  $64, R2
+	SUBS $8, R3
+	BGE  block
+pairs:
+	ADDS $6, R3
+	BLT  sine
+pair:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F4
+	ANGLES(V0, 0, 4, V16, 16)
+	VFCVTN(0, 0)
+	FMOVD F0, (R0)
+	ADD  $8, R0
+	ADD  $16, R1
+	ADD  $16, R2
+	SUBS $2, R3
+	BGE  pair
+sine:
+	TBZ  $0, R3, done
+	FMOVQ (R1), F0
+	FMOVQ (R2), F4
+	ANGLES(V0, 0, 4, V16, 16)
+	VFCVTN(0, 0)
+	FMOVS F0, (R0)
+done:
 	RET
 
 // AddBatches walks the rows of batchArgs, and each row from left to right; for each block, pair, vector or part of one

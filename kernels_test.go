@@ -309,3 +309,93 @@ func TestUnfused(t *testing.T) {
 		}
 	})
 }
+
+// special64 holds numbers that are hard to multiply, to add or to round to float32: ties, what is subnormal there, and
+// what is too large or too small for it.
+var special64 = []float64{
+	0, math.Copysign(0, -1), 1, -1, 1 + 0x1p-27, 1 + 0x1p-24, -1 - 0x3p-24, 0x1p-149, -0x3p-150, 0x1p-150, 0x1p-75, 0x1p300,
+	math.MaxFloat32, math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, 0x1p-1022, math.Inf(1), math.Inf(-1),
+	math.NaN(), math.Float64frombits(0x7ff0000000000001), math.Float64frombits(0xfff8123456789abc),
+}
+
+// fill64 is fill for float64.
+func fill64(rng *rand.Rand, x []float64) {
+	for i := range x {
+		if rng.IntN(8) == 0 {
+			x[i] = special64[rng.IntN(len(special64))]
+		} else {
+			x[i] = math.Ldexp(rng.Float64()*2-1, rng.IntN(40)-20)
+		}
+	}
+}
+
+// compareAngles runs AddAngles on two vectors of random numbers and on one of them twice. All of memory is compared, of
+// which dst is a part.
+func compareAngles(t *testing.T, rng *rand.Rand, memory, dst []float32, a, b []float64) {
+	t.Helper()
+	fill(rng, memory)
+	fill64(rng, a)
+	fill64(rng, b)
+	for _, b := range [][]float64{b, a} {
+		before := append([]float32(nil), memory...)
+		kernels.AddAngles(dst, a, b)
+		want := append([]float32(nil), memory...)
+		copy(memory, before)
+		err := rowvec.AddAngles(dst, a, b)
+		if d := diff(memory, want, false); d != "" || err != nil {
+			t.Fatalf("AddAngles of %d elements: %v %s", len(dst), err, d)
+		}
+	}
+}
+
+// TestAddAngles takes every length from every start within a vector.
+func TestAddAngles(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(11, 12))
+		memory, a, b := make([]float32, maxDim+24), make([]float64, maxDim+9), make([]float64, maxDim+9)
+		for n := range maxDim + 1 {
+			even := n + n%2
+			for shift := range 8 {
+				compareAngles(t, rng, memory, memory[shift:][:n], a[shift:][:even], b[shift/2:][:even])
+			}
+		}
+	})
+}
+
+// TestAddAnglesChunks has more elements than one call of assembly does.
+func TestAddAnglesChunks(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(13, 14))
+		for _, n := range []int{1<<16 - 1, 1 << 16, 1<<16 + 1, 1<<16 + 2, 1<<17 + 19} {
+			memory, even := make([]float32, n+3), n+n%2
+			compareAngles(t, rng, memory, memory[2:][:n], make([]float64, even), make([]float64, even))
+		}
+	})
+}
+
+// TestAddAnglesUnfused has a sine and then a cosine that are 0, and that are not with a fused multiply-add: the product
+// (1 + 2^-27)^2 is 1 + 2^-26 + 2^-54, of which rounding leaves 1 + 2^-26.
+func TestAddAnglesUnfused(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		const x, square = 1 + 0x1p-27, 1 + 0x1p-26
+		if math.FMA(x, x, -square) == 0 {
+			t.Fatal("the example is wrong")
+		}
+		for n := 1; n <= 65; n++ {
+			for zero, pair := range [][4]float64{{x, square, -1, x}, {square, x, 1, x}, {x, -1, square, x}, {x, square, x, 1}} {
+				dst, a, b := make([]float32, n), make([]float64, n+n%2), make([]float64, n+n%2)
+				for i := 0; i < n; i += 2 {
+					a[i], a[i+1], b[i], b[i+1] = pair[0], pair[1], pair[2], pair[3]
+				}
+				if err := rowvec.AddAngles(dst, a, b); err != nil {
+					t.Fatal(err)
+				}
+				for i := zero % 2; i < n; i += 2 {
+					if dst[i] != 0 {
+						t.Fatalf("%d elements of %v: element %d is %v, want 0", n, pair, i, dst[i])
+					}
+				}
+			}
+		}
+	})
+}

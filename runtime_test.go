@@ -22,6 +22,7 @@ func TestNoAllocation(t *testing.T) {
 		allocs := testing.AllocsPerRun(100, func() {
 			var table, positions, dst [6 * 7]float32
 			var ids, at [6]int32
+			var angles [8]float64
 			m := func(x *[6 * 7]float32) rowvec.Matrix { return rowvec.Matrix{Rows: 6, Cols: 7, Data: x[:], Stride: 7} }
 			errs := [...]error{
 				rowvec.Gather(m(&dst), m(&table), ids[:]),
@@ -33,6 +34,7 @@ func TestNoAllocation(t *testing.T) {
 				rowvec.EmbedAtBackward(m(&table), m(&positions), ids[:], 2, m(&dst), at[:]),
 				rowvec.AddScaled(dst[:], 2, table[:]),
 				rowvec.Add(dst[:], table[:]),
+				rowvec.AddAngles(dst[:7], angles[:], angles[:]),
 				rowvec.AddBatches(m(&positions), m(&dst)),
 				rowvec.CheckIDs(ids[:], 6),
 				rowvec.Gather(rowvec.Matrix{Rows: 1, Cols: 7, Data: dst[:7], Stride: 7}, m(&table), ids[:1]),
@@ -121,9 +123,11 @@ func TestPreemption(t *testing.T) {
 		one := rowvec.Matrix{Rows: 2, Cols: n / 2, Data: x, Stride: n / 2}
 		sum := rowvec.Matrix{Rows: 1, Cols: n / 2, Data: y, Stride: n / 2}
 		ids := make([]int32, n>>10)
+		angles := make([]float64, n>>2)
 		thin := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 64}
 		for name, call := range map[string]func() error{
 			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
+			"AddAngles":  func() error { return rowvec.AddAngles(x[:len(angles)], angles, angles) },
 			"Gather":     func() error { return rowvec.Gather(rows, table, ids) },
 			"ScatterAdd": func() error { return rowvec.ScatterAdd(table, ids, 1, rows) },
 			"long rows":  func() error { return rowvec.Gather(one, sum, ids[:2]) },

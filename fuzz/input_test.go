@@ -97,6 +97,21 @@ func (v *values) fill(x []float32) {
 	}
 }
 
+// cancelling has products of which a sum leaves nothing, or with a fused multiply-add 2^-54: (1 + 2^-27)^2 - (1 + 2^-26).
+var cancelling = []float64{1, 1 + 0x1p-27, 1 + 0x1p-26, -1, -1 - 0x1p-27, -1 - 0x1p-26}
+
+// fill64 sets one half of x to values that come next, with more bits, and the other to some of the above.
+func (v *values) fill64(x []float64) {
+	for i := range x {
+		var pair [2]float32
+		v.fill(pair[:])
+		x[i] = float64(pair[0]) * (1 + math.Mod(float64(pair[1]), 0x1p-24))
+		if b := math.Float32bits(pair[1]); b&1 == 0 {
+			x[i] = cancelling[b>>1%uint32(len(cancelling))]
+		}
+	}
+}
+
 // mix is a hash of 32 bits.
 func mix(h uint32) uint32 {
 	h = (h ^ h>>16) * 0x7feb352d

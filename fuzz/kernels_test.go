@@ -206,6 +206,38 @@ func FuzzAddScaled(f *testing.F) {
 	})
 }
 
+// FuzzAddAngles covers the sum of a vector and itself too.
+func FuzzAddAngles(f *testing.F) {
+	seeds(f)
+	fuzz(f, func(t *trial) {
+		t.op = "AddAngles"
+		n := int(t.in.N) % (maxRows + 1)
+		if t.in.has(manyIDs) {
+			n *= 26 // more than one call of assembly does
+		}
+		even, rest := n+n%2, 0
+		if t.in.has(misfit) {
+			rest = 1
+		}
+		// A float64 takes two elements, from the first whose address is a multiple of 8.
+		vector := func(n int) *rowvec.Matrix { return &rowvec.Matrix{Rows: 1, Cols: n, Stride: n} }
+		x, y, z := vector(n), vector(2*even+1), vector(2*(even+rest)+1)
+		t.place(x, y, z)
+		dst, a, b := x.Data, t.doubles(y), t.doubles(z)
+		if t.in.has(variant) {
+			b = a
+		} else {
+			t.checkShape(rest == 0)
+			t.checkApart("dst", *x, "b", *z)
+		}
+		t.checkApart("dst", *x, "a", *y)
+		t.call = kernel{
+			func() error { return rowvec.AddAngles(dst, a, b) },
+			func() { kernels.AddAngles(dst, a, b) },
+		}
+	})
+}
+
 // FuzzIDs takes matrices without columns, of which only the ids are looked at, and numbers of rows of every size.
 func FuzzIDs(f *testing.F) {
 	seeds(f)

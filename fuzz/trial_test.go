@@ -41,6 +41,7 @@ type trial struct {
 	regions  []region
 	blocks   [][]float32 // all memory in use
 	matrices []*rowvec.Matrix
+	wide     [][]float64 // matrices that hold float64
 	lists    []ids
 	idRoom   []float32 // where ids lie that share memory with a matrix
 
@@ -149,6 +150,21 @@ func (t *trial) block(n int) []float32 {
 		return all[:n:n]
 	}
 	return all[margin:]
+}
+
+// doubles returns the float64 that a vector has room for, and cuts what is left over off the vector.
+func (t *trial) doubles(m *rowvec.Matrix) []float64 {
+	n := m.Cols / 2
+	if uintptr(unsafe.Pointer(&m.Data[0]))%8 != 0 {
+		m.Data = m.Data[1:]
+	}
+	m.Cols, m.Stride, m.Data = 2*n, 2*n, m.Data[:2*n]
+	if n == 0 {
+		return nil
+	}
+	x := unsafe.Slice((*float64)(unsafe.Pointer(&m.Data[0])), n)
+	t.wide = append(t.wide, x)
+	return x
 }
 
 // ids returns n ids below rows, but for the bad one that the case may have; there are two kinds, 0 and 1.
@@ -289,6 +305,9 @@ func (t *trial) fill(canary float32) {
 		for i := range m.Rows {
 			t.values.fill(m.Row(i))
 		}
+	}
+	for _, x := range t.wide {
+		t.values.fill64(x)
 	}
 	for i, l := range t.lists {
 		copy(l.words(), saved[i])

@@ -96,6 +96,14 @@ func ExampleScale() {
 	// Output: [2 4 6]
 }
 
+// 0 and 90 degrees, each and 90 degrees more; the last cosine is left out.
+func ExampleAddAngles() {
+	dst := make([]float32, 3)
+	kernels.AddAngles(dst, []float64{0, 1, 1, 0}, []float64{1, 0, 1, 0})
+	fmt.Println(dst)
+	// Output: [1 0 0]
+}
+
 func ExampleFirstOutside() {
 	fmt.Println(kernels.FirstOutside([]int{2, 0, 4, -1}, 4), kernels.FirstOutside([]uint32{2, 0}, 4))
 	// Output: 2 -1
