@@ -144,7 +144,9 @@ func TestRotationAccuracy(t *testing.T) {
 			step := s.steps[2*(k*len(s.freqs)+i):]
 			angle := new(big.Float).SetPrec(320).SetInt64(pos)
 			sin, cos := bigmath.SinCos(angle.Mul(angle, freq))
-			worst = max(worst, bigmath.Diff(sine(a, c, step[0], step[1]), sin), bigmath.Diff(cosine(a, c, step[0], step[1]), cos))
+			sine := float64(a*step[1]) + float64(c*step[0]) // as in kernels.AddAngles
+			cosine := float64(c*step[1]) - float64(a*step[0])
+			worst = max(worst, bigmath.Diff(sine, sin), bigmath.Diff(cosine, cos))
 		}
 	}
 	if t.Logf("worst error %.3g", worst); worst > 6e-16 {
@@ -155,7 +157,7 @@ func TestRotationAccuracy(t *testing.T) {
 // TestBitsOfPosition: a position has the same bits in every table, from every Fill and from AddTo.
 func TestBitsOfPosition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, dim := range []int{1, 6, 63, 64, 65, 130, 193} {
+	for _, dim := range []int{1, 2, 6, 63, 64, 65, 130, 193, 511, 513, 1026} {
 		const n = 300
 		want := sinusoidal(t, n, dim).Table()
 		for _, length := range []int{0, 1, 63, 64, 65, 200} {
@@ -166,7 +168,7 @@ func TestBitsOfPosition(t *testing.T) {
 			for range 10 {
 				start := r.IntN(n - 1)
 				rows := 1 + r.IntN(n-start-1)
-				got := matrix(r, rows, dim, r.IntN(2)*3)
+				got := matrix(r, rows, dim, r.IntN(3))
 				gaps := clone(got)
 				if err := s.Fill(got, start); err != nil {
 					t.Fatal(err)
@@ -188,7 +190,7 @@ func TestBitsOfPosition(t *testing.T) {
 // TestAddTo compares with a plain addition of what Fill gives.
 func TestAddTo(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, dim := range []int{1, 2, 7, 64, 65, 130} {
+	for _, dim := range []int{1, 2, 7, 64, 65, 130, 514} {
 		for _, length := range []int{0, 40, 1000} {
 			s := sinusoidal(t, length, dim)
 			for range 12 {
@@ -197,7 +199,7 @@ func TestAddTo(t *testing.T) {
 				if err := s.Fill(positions, start); err != nil {
 					t.Fatal(err)
 				}
-				x := matrix(r, batch*seq, dim, r.IntN(2)*5)
+				x := matrix(r, batch*seq, dim, r.IntN(3))
 				want := clone(x)
 				for i := range want.Rows {
 					for j, p := range positions.Row(i % seq) {
