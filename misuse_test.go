@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -164,6 +165,61 @@ func TestMisuse(t *testing.T) {
 }
 
 // TestIndexErrors has the extreme values of each type, which must be printed exactly.
+// TestOneRowMisuse is about lookups of a single row, which Gather does by itself where nothing is wrong.
+func TestOneRowMisuse(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		oneRowMisuse[int32](t)
+		oneRowMisuse[uint64](t)
+	})
+}
+
+func oneRowMisuse[I rowvec.ID](t *testing.T) {
+	t.Helper()
+	const cols = 4
+	memory := make([]float32, 64)
+	at := func(row int) rowvec.Matrix {
+		return rowvec.Matrix{Rows: 1, Cols: cols, Data: memory[cols*row:], Stride: cols}
+	}
+	table := rowvec.Matrix{Rows: 5, Cols: cols, Data: memory[:5*cols], Stride: cols}
+	id := (*I)(unsafe.Pointer(&memory[32]))
+	var overlap *rowvec.OverlapError
+	var shape *rowvec.ShapeError
+	var index *rowvec.IndexError
+	for _, c := range []struct {
+		name string
+		dst  rowvec.Matrix
+		id   I
+		want any
+	}{
+		{"apart", at(10), 2, nil},
+		{"its own row", at(2), 2, &overlap},
+		{"another row", at(4), 2, &overlap},
+		{"ids", at(8), 2, &overlap},
+		{"no such row", at(10), 5, &index},
+		{"far beyond", at(10), math.MaxInt32, &index},
+		{"too narrow", rowvec.Matrix{Rows: 1, Cols: cols - 1, Data: memory[40:], Stride: cols}, 2, &shape},
+		{"no room", rowvec.Matrix{Rows: 1, Cols: cols, Data: memory[40:43], Stride: cols}, 2, &shape},
+		{"no row", rowvec.Matrix{}, 2, &shape},
+	} {
+		for i := range memory {
+			memory[i] = float32(i)
+		}
+		*id = c.id
+		before := slices.Clone(memory)
+		err := rowvec.Gather(c.dst, table, unsafe.Slice(id, 1))
+		switch {
+		case c.want == nil && (err != nil || memory[41] != 9):
+			t.Errorf("%s: error %v, element %v", c.name, err, memory[41])
+		case c.want != nil && !errors.As(err, c.want):
+			t.Errorf("%s: error %v", c.name, err)
+		case c.want != nil && !slices.EqualFunc(before, memory, func(a, b float32) bool {
+			return math.Float32bits(a) == math.Float32bits(b)
+		}):
+			t.Errorf("%s: memory has changed", c.name)
+		}
+	}
+}
+
 func TestIndexErrors(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		badID(t, []int{1, math.MinInt}, int64(math.MinInt))

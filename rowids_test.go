@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isatest"
 )
@@ -21,7 +22,7 @@ func TestRowsCheckTheirIDs(t *testing.T) {
 
 func stopAt[I ID](t *testing.T, bad []I) {
 	t.Helper()
-	for _, cols := range []int{1, 3, 40} {
+	for _, cols := range []int{1, 3, 7, 16, 40} {
 		stopAtColumns(t, bad, cols)
 	}
 	if err := checkDone("Gather", 3, 7); !errors.Is(err, ErrChanged) {
@@ -52,4 +53,31 @@ func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
 			}
 		}
 	}
+}
+
+// TestPrefetchOfWrongIDs has ids behind those that were checked that lead far away, also to where addresses wrap around:
+// they may be prefetched, but for no longer than others.
+func TestPrefetchOfWrongIDs(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, cols := range []int{1, 3, 7, 16, 40, 300, 1100} {
+			table, _ := NewMatrix(5<<20/4/cols+1, cols) // large enough for prefetching
+			rows, _ := NewMatrix(50, cols)
+			start := uint64(uintptr(unsafe.Pointer(&table.Data[0])))
+			for _, top := range []uint64{1 << 63, 0} { // where signed and unsigned addresses end
+				ids := make([]uint64, 50)
+				for i := 40; i < len(ids); i++ {
+					ids[i] = (top - start - 64) / uint64(cols*4)
+				}
+				for name, done := range map[string]int{
+					"gather":     gather(&rows, &table, ids, false),
+					"scatterAdd": scatterAdd(&table, ids, 0, &rows),
+					"embed":      embed(&rows, &table, ids, 2, &rows, 0, 1, true),
+				} {
+					if done != 40 {
+						t.Errorf("%d columns: %s has done %d rows, want 40", cols, name, done)
+					}
+				}
+			}
+		}
+	})
 }

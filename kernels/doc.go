@@ -54,9 +54,8 @@ func rows(m *Matrix, first, n int) Matrix {
 	return Matrix{Rows: n, Cols: m.Cols, Data: m.Data[first*m.Stride:], Stride: m.Stride}
 }
 
-// plain makes sure that m has rows first rows of cols columns, and cuts off Data what belongs to no row: whoever has found
-// the first element of a row can rely on the others. It panics if they are not all there. If there is nothing in the rows,
-// all are in one place, so that no loop has to ask.
+// plain panics unless m has rows of cols columns, at least as many as rows says: whoever has found the first element of a
+// row can rely on the others. If there is nothing in the rows, it has all of them in one place, so that no loop has to ask.
 func plain(m *Matrix, rows, cols int) {
 	high, low := bits.Mul(uint(m.Rows-1), uint(m.Stride))
 	switch {
@@ -64,12 +63,9 @@ func plain(m *Matrix, rows, cols int) {
 		panic("rowvec/kernels: matrices that do not fit together")
 	case m.Rows <= 0 || cols <= 0:
 		m.Stride = 0
-		return
 	case m.Stride < cols || len(m.Data) < cols || high != 0 || low > uint(len(m.Data)-cols):
 		panic("rowvec/kernels: a matrix with less data than it has rows and columns")
 	}
-	n := int(low) + cols
-	m.Data = m.Data[:n:n]
 }
 
 // Loops over elements take four at a time: those over single ones run at 1 or 2 cycles per element, depending on where

@@ -406,6 +406,67 @@ func TestEmpty(t *testing.T) {
 	expectDone(t, "ScatterAdd, no columns", kernels.ScatterAdd(flat, ids, 1, flat), 2)
 }
 
+// TestMisshapen calls the kernels with matrices that contradict each other, themselves or the ids. Each must panic before
+// it touches what lies behind a slice.
+func TestMisshapen(t *testing.T) {
+	whole := make([]float32, 64)
+	matrix := func(rows, cols, stride, data int) kernels.Matrix {
+		return kernels.Matrix{Rows: rows, Cols: cols, Data: whole[8 : 8+data], Stride: stride}
+	}
+	good := matrix(2, 5, 5, 10)
+	for _, bad := range []kernels.Matrix{
+		matrix(1, 5, 5, 5),                    // too few rows
+		matrix(2, 1, 1, 2),                    // too few columns
+		matrix(2, 6, 6, 12),                   // too many
+		matrix(2, 5, 5, 9),                    // too little data, though there is room behind it
+		matrix(2, 5, 3, 10),                   // rows that overlap
+		matrix(2, 5, -4, 10),                  // or go backwards
+		matrix(5, 5, math.MaxInt/4*2+2, 10),   // data beyond what can be counted
+		{Rows: 2, Cols: 5, Stride: 5},         // none at all
+		{Rows: -1, Cols: 5, Stride: 5},        // fewer than none
+		{Rows: 2, Cols: -5, Stride: 5},        // likewise
+		{Rows: 2, Cols: 5, Data: whole[8:18]}, // all rows in one place
+	} {
+		ids := []int{0, 1}
+		for name, run := range map[string]func(){
+			"Gather dst":         func() { kernels.Gather(bad, good, ids) },
+			"GatherScaled dst":   func() { kernels.GatherScaled(bad, good, ids, 2) },
+			"ScatterAdd src":     func() { kernels.ScatterAdd(good, ids, 2, bad) },
+			"Embed dst":          func() { kernels.Embed(bad, good, ids, 2, good, 0, 2) },
+			"EmbedAt dst":        func() { kernels.EmbedAt(bad, good, ids, 2, good, ids) },
+			"AddBatches src":     func() { kernels.AddBatches(good, bad, 1) },
+			"Gather table":       func() { mustHaveRows(bad); kernels.Gather(good, bad, ids) },
+			"GatherScaled table": func() { mustHaveRows(bad); kernels.GatherScaled(good, bad, ids, 2) },
+			"ScatterAdd dst":     func() { mustHaveRows(bad); kernels.ScatterAdd(bad, ids, 2, good) },
+			"Embed positions":    func() { mustHaveRows(bad); kernels.Embed(good, good, ids, 2, bad, 0, 2) },
+		} {
+			func() {
+				for i := range whole {
+					whole[i] = untouched
+				}
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s of %d x %d, stride %d, %d elements: no panic", name, bad.Rows, bad.Cols, bad.Stride, len(bad.Data))
+					}
+					for i, x := range whole {
+						if x != untouched && (i < 8 || i >= 18) {
+							t.Errorf("%s of %d x %d: element %d has changed", name, bad.Rows, bad.Cols, i-8)
+						}
+					}
+				}()
+				run()
+			}()
+		}
+	}
+}
+
+// mustHaveRows panics like a kernel where too few rows are no mistake: an id is out of range then.
+func mustHaveRows(m kernels.Matrix) {
+	if m.Rows < 2 {
+		panic("too few rows")
+	}
+}
+
 func TestRow(t *testing.T) {
 	m := kernels.Matrix{Rows: 2, Cols: 2, Data: []float32{1, 2, untouched, 3, 4}, Stride: 3}
 	expect(t, "row 0", m.Row(0), []float32{1, 2})

@@ -7,10 +7,13 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/lookup"
 	"github.com/rowvec/rowvec/positional"
 )
@@ -266,16 +269,23 @@ func TestCallMisuse(t *testing.T) {
 type fickle struct {
 	lookup.Positions
 	table rowvec.Matrix
+	fill  func() // what Fill does besides
 }
 
 func (f *fickle) Table() rowvec.Matrix { return f.table }
 
-func TestFicklePositions(t *testing.T) {
+func (f *fickle) Fill(dst rowvec.Matrix, start int) error {
+	f.fill()
+	return f.Positions.Fill(dst, start)
+}
+
+func fickleLayer(t *testing.T) (*lookup.Layer, *fickle) {
+	t.Helper()
 	learned, err := positional.NewLearned(6, 3, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	positions := &fickle{learned, learned.Table()}
+	positions := &fickle{Positions: learned, table: learned.Table()}
 	tokens, err := lookup.NewEmbedding(5, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -284,13 +294,78 @@ func TestFicklePositions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	positions.table.Data = positions.table.Data[:17]
-	out, _ := rowvec.NewMatrix(6, 3)
-	var shape *rowvec.ShapeError
-	if err := layer.Forward(out, lookup.Sequence([]int{1, 2, 3, 4, 0, 1})); !errors.As(err, &shape) {
-		t.Errorf("error %v, want a ShapeError", err)
+	return layer, positions
+}
+
+func TestFicklePositions(t *testing.T) {
+	ids := []int{1, 2, 3, 4, 0, 1}
+	offsets := []int{0, 2, 6}
+	at := []int{0, 5, 1, 2, 3, 4}
+	for _, in := range []lookup.Input{
+		lookup.Sequence(ids), lookup.Batch(ids, 3), lookup.Ragged(ids, offsets), lookup.Sequence(ids).At(at), lookup.Ragged(ids, offsets).At(at),
+	} {
+		for name, spoil := range map[string]func(m *rowvec.Matrix){
+			"data":    func(m *rowvec.Matrix) { m.Data = m.Data[:17] },
+			"rows":    func(m *rowvec.Matrix) { m.Rows = -1 },
+			"columns": func(m *rowvec.Matrix) { m.Cols = 2 },
+			"stride":  func(m *rowvec.Matrix) { m.Stride = 2 },
+		} {
+			layer, positions := fickleLayer(t)
+			spoil(&positions.table)
+			out, _ := rowvec.NewMatrix(6, 3)
+			var shape *rowvec.ShapeError
+			if err := layer.Forward(out, in); !errors.As(err, &shape) {
+				t.Errorf("%s: error %v, want a ShapeError", name, err)
+			}
+			if slices.ContainsFunc(out.Data, func(x float32) bool { return x != 0 }) {
+				t.Errorf("%s: dst has changed", name)
+			}
+		}
 	}
-	if slices.ContainsFunc(out.Data, func(x float32) bool { return x != 0 }) {
-		t.Error("dst has changed")
+}
+
+// TestChangedIDs has an id change after the check of all, as another goroutine could have it.
+func TestChangedIDs(t *testing.T) {
+	layer, positions := fickleLayer(t)
+	ids := []int{1, 2, 3, 4, 0, 1}
+	positions.table = rowvec.Matrix{} // so that positions are computed
+	positions.fill = func() { ids[3] = 5 }
+	out, _ := rowvec.NewMatrix(6, 3)
+	err := layer.Forward(out, lookup.Sequence(ids))
+	if !errors.Is(err, rowvec.ErrChanged) || !strings.Contains(err.Error(), "lookup.Layer.Forward") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestStream looks at what layers tell the kernels about the size of results.
+func TestStream(t *testing.T) {
+	do := forward.Do
+	defer func() { forward.Do = do }()
+	var parts, streamed atomic.Int64
+	forward.Do = func(r forward.Rows) int {
+		parts.Add(1)
+		if r.Stream {
+			streamed.Add(1)
+		}
+		return do(r)
+	}
+	tokens, err := lookup.NewEmbedding(10, 1024, lookup.Workers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1000, 4096} {
+		parts.Store(0)
+		streamed.Store(0)
+		out, _ := rowvec.NewMatrix(n, 1024)
+		if err := tokens.Forward(out, lookup.Sequence(make([]int, n))); err != nil {
+			t.Fatal(err)
+		}
+		want := int64(0)
+		if tuning.Large(n * 1024) {
+			want = parts.Load()
+		}
+		if parts.Load() < 1 || streamed.Load() != want || (n == 4096) != (want > 1) {
+			t.Errorf("%d rows: %d of %d parts are streamed", n, streamed.Load(), parts.Load())
+		}
 	}
 }
