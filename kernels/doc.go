@@ -59,7 +59,7 @@ func rows(m *Matrix, first, n int) Matrix {
 func plain(m *Matrix, rows, cols int) {
 	high, low := bits.Mul(uint(m.Rows-1), uint(m.Stride))
 	switch {
-	case m.Rows < rows || m.Cols != cols:
+	case m.Rows < max(rows, 0) || m.Cols != cols:
 		panic("rowvec/kernels: matrices that do not fit together")
 	case m.Rows <= 0 || cols <= 0:
 		m.Stride = 0
