@@ -17,18 +17,16 @@ import (
 //     1.07 and 2.29 at 1 column, 1.74 and 1.99 at 24, 2.46 and 2.35 at 31; scatter-add 2.01 and 3.59, 1.96 and 2.60,
 //     3.12 and 3.24.
 //   - Copies of wide rows within the caches are no faster: 1,000 x 512 42.1 and 44.0, 1,000 x 256 19.4 and 20.2, 200 x
-//     768 57.5 and 58.9; but 1,000 x 128 9.5 and 9.3.
+//     768 57.5 and 58.9; but 1,000 x 128 9.5 and 9.3. Nor are those of rows of more than wholeBytes from anywhere: on a
+//     Zen 4, 125,000 x 4,096 1423 and 1556.
 //   - AddAngles, on a Zen 4, gains from about that width on: 4 elements 3.8 and 5.2, 32 8.1 and 6.5, 512 132 and 98.
 const (
 	wideColumns = 32
 	copyColumns = 256
 )
 
-// Rows of lineBytes, a block of AVX-512, and more are prefetched line by line: see prefetch.
-const (
-	lineBytes = 256
-	longBurst = 0
-)
+// byLines: the assembly can prefetch line by line.
+const byLines = true
 
 // streams reports whether the linear rows can be written past the caches.
 func streams(linear *Matrix) bool {
@@ -38,7 +36,7 @@ func streams(linear *Matrix) bool {
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
 	return isa.Active() == isa.AVX512 && a.cols >= wideColumns &&
-		(k != opGather || a.ahead > 0 || a.cols < copyColumns)
+		(k != opGather || a.cols < copyColumns || a.ahead > 0 && a.cols <= wholeBytes/4)
 }
 
 // do runs kernel k on one chunk. It is not inlined, since the check of the stack at its start is where a loop over

@@ -10,12 +10,8 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
-// Rows of lineBytes and more are too long to be prefetched at once: longBurst bytes are, and what follows is left to the
-// core's own prefetcher.
-const (
-	lineBytes = wholeBytes + 1
-	longBurst = 1 << 10
-)
+// byLines: the assembly cannot prefetch line by line.
+const byLines = false
 
 // streams: no Arm machine was at hand to show that writing past the caches pays.
 func streams(*Matrix) bool { return false }

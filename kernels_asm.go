@@ -129,13 +129,18 @@ func (a rowArgs) runChunks(k op, n int) int {
 //	125,000 x 4,096   1603  1611  1423   1642  1655  1477
 //
 // Where results are written past the caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278,
-// embed 474, 267, 339), but much above (125,000 x 4,096: 1359 at once, 1132). Distances matter little above aheadLeast
-// rows, as long as those fit into longBytes of the second-level cache. Prefetching into the first level, by PREFETCHT0 or
-// for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768: 246, 375, 361). None of it was measured on Arm;
-// cores with a smaller third level may want a lower cachedBytes.
+// embed 474, 267, 339), but much above (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of
+// up to heldBytes are left to the processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with
+// the same ids over and over, lines cost 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as
+// long as those fit into longBytes of the second-level cache. Prefetching into the first level, by PREFETCHT0 or for
+// writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768: 246, 375, 361). None of it was measured on Arm; cores
+// with a smaller third level may want a lower cachedBytes.
 const (
-	cachedBytes = 4 << 20
+	cachedBytes = 4 << 20  // of a table, in the second-level cache or nearly
+	heldBytes   = 32 << 20 // of a table that a last-level cache may hold
+	lineBytes   = 256      // of a row, which is a block of AVX-512
 	wholeBytes  = 4 << 10
+	longBurst   = 1 << 10
 	longBytes   = 512 << 10
 	aheadBytes  = 24 << 10
 	aheadLeast  = 8
@@ -144,13 +149,16 @@ const (
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line.
 func prefetch(table *Matrix, stream bool) (ahead, burst int) {
-	bytes := table.Cols * 4
-	if extent(table) <= cachedBytes/4 {
+	bytes, size := table.Cols*4, extent(table)
+	if size <= cachedBytes/4 {
 		return 0, 0
 	}
 	burst = bytes
-	if bytes > wholeBytes || bytes >= lineBytes && !stream {
+	switch {
+	case bytes > wholeBytes && (size <= heldBytes/4 || !byLines):
 		burst = longBurst
+	case byLines && (bytes > wholeBytes || bytes >= lineBytes && !stream):
+		burst = 0
 	}
 	if burst != 0 {
 		bytes = burst
