@@ -59,9 +59,9 @@ const (
 	lineElements = 16
 )
 
-// workersFor returns how many workers share a call of n rows.
-func (e *Embedding) workersFor(n int) int {
-	if n < tuning.ParallelElements/e.Dim() {
+// workersFor returns how many workers share a call of n rows, for which several pay from so many elements on.
+func (e *Embedding) workersFor(n, elements int) int {
+	if n < elements/e.Dim() {
 		return 1
 	}
 	return e.workers
@@ -103,7 +103,7 @@ func forwardPass(op string, tokens *Embedding, positions Positions, dst rowvec.M
 	p := passes.Get().(*pass)
 	p.tokens, p.positions, p.table, p.in, p.out, p.stored = tokens, positions, table, in, dst, stored
 	p.size = n
-	workers := tokens.workersFor(n)
+	workers := tokens.workersFor(n, tuning.ParallelElements)
 	if workers > 1 {
 		p.size = max(1, partElements/tokens.Dim(), n/workers/4)
 	}
@@ -248,7 +248,7 @@ func backwardPass(
 	if learned {
 		p.positions = positions
 	}
-	workers := tokens.workersFor(n)
+	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
 	p.size = max(partColumns, ((dim+workers-1)/workers+lineElements-1)&^(lineElements-1))
 	return p.end(op, p.backward.Do(workers, (dim+p.size-1)/p.size))
 }

@@ -27,14 +27,19 @@ var StreamBytes = 16 << 20
 // Large reports whether a result of so many elements is to be written past the caches.
 func Large(elements int) bool { return elements >= StreamBytes/4 }
 
-// ParallelElements is the size of a call of a layer from which on a second worker pays. Time of a forward pass with one
+// ParallelElements is the size of a forward pass of a layer from which on a second worker pays. Its time with one
 // worker over that with two, on two cores of a Zen 5: 0.69 at 512 Ki elements (8,192 x 64), 0.87 at 384 Ki (512 x 768);
 // 1.05 and 1.13 at 1 Mi (16,384 x 64; 8,192 x 128), 1.27 at 1.1 Mi (1,536 x 768), 1.49 at 3 Mi (4,096 x 768).
 var ParallelElements = 1 << 20
 
+// ParallelGradientElements is the same for a backward pass, which is shared by columns. On two cores of a Zen 4, two runs:
+// 1.10 and 0.92 at 1.5 Mi (2,048 x 768), with Zipf ids 0.92 and 0.86; 1.10 and 0.80 at 4 Mi (8,192 x 512), 1.35 and 0.75
+// (32,768 x 128); 1.08 and 0.98 at 6 Mi (8,192 x 768), with Zipf ids 1.01 and 1.20; 1.44 and 1.17 at 8 Mi (2,048 x 4,096).
+var ParallelGradientElements = 6 << 20
+
 // Lower makes every call large, and returns the function that undoes it.
 func Lower() (undo func()) {
-	stream, parallel := StreamBytes, ParallelElements
-	StreamBytes, ParallelElements = 0, 0
-	return func() { StreamBytes, ParallelElements = stream, parallel }
+	stream, forward, backward := StreamBytes, ParallelElements, ParallelGradientElements
+	StreamBytes, ParallelElements, ParallelGradientElements = 0, 0, 0
+	return func() { StreamBytes, ParallelElements, ParallelGradientElements = stream, forward, backward }
 }
