@@ -16,6 +16,7 @@ func BenchmarkAddBatches(b *testing.B)    { benchmark(b, "AddBatches") }
 func BenchmarkAddScaled(b *testing.B)     { benchmark(b, "AddScaled") }
 func BenchmarkAdd(b *testing.B)           { benchmark(b, "Add") }
 func BenchmarkScale(b *testing.B)         { benchmark(b, "Scale") }
+func BenchmarkAddAngles(b *testing.B)     { benchmark(b, "AddAngles") }
 
 // The memory of all benchmarks, and what makes their results count as used.
 var (

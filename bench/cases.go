@@ -93,4 +93,5 @@ var cases = map[string][]shape{
 	"AddScaled": {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
 	"Add":       {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
 	"Scale":     {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
+	"AddAngles": {{n: inL1 / 4, cache: "warm"}},
 }

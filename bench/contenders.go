@@ -19,6 +19,7 @@ type kernel struct {
 
 	unscaled bool // multiplies by 1
 	trains   bool // needs gradients
+	angles   bool // needs sines and cosines
 }
 
 // peer is another library, or another of our kernels that can do the same.
@@ -157,6 +158,13 @@ var kernels = []kernel{
 			{"vek32", func(m *memory, _ []int32) { vek32.MulNumber_Inplace(m.y, -1) }},
 			{"gonum", func(m *memory, _ []int32) { blas32.Scal(-1, vector(m.y)) }},
 		},
+	},
+	{
+		name:   "AddAngles",
+		bytes:  func(s shape) int { return (4 + 2*8) * s.n },
+		angles: true,
+		naive:  func(m *memory, _ []int32) { naiveAddAngles(m.y, m.angleA, m.angleB) },
+		ours:   func(m *memory, _ []int32) error { return rowvec.AddAngles(m.y, m.angleA, m.angleB) },
 	},
 }
 

@@ -19,10 +19,12 @@ type memory struct {
 	outGrad   rowvec.Matrix // of rows
 	scale     float32
 	x, y      []float32 // vectors
-	temporary []float32 // of a row or of a vector, for whoever takes two passes
-	ids       [][]int32 // one list for each call in turn; a single nil one for kernels without ids
-	last      []int32   // the list whose rows of grad are not zero
-	from, to  []float32 // of the copy; from may be longer
+
+	angleA, angleB []float64 // sines and cosines, in turn
+	temporary      []float32 // of a row or of a vector, for whoever takes two passes
+	ids            [][]int32 // one list for each call in turn; a single nil one for kernels without ids
+	last           []int32   // the list whose rows of grad are not zero
+	from, to       []float32 // of the copy; from may be longer
 }
 
 // Distinct rows that lists of ids for a cold cache touch at least, in bytes: more than any last-level cache that is not
@@ -49,6 +51,9 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 		m.table, m.rows = matrix(&a.table, s.vocab, tablePart), matrix(&a.rows, s.ids, rowsPart)
 		m.positions = matrix(&a.positions, s.seq, positionsPart)
 	}
+	if k.angles {
+		m.angleA, m.angleB = angles(s.n, 0.7), angles(s.n, 0.013)
+	}
 	if k.trains {
 		m.grad, m.outGrad = matrix(&a.grad, s.vocab, zeros), matrix(&a.outGrad, s.ids, outGradPart)
 	}
@@ -62,6 +67,15 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 		m.from = fill(&a.from, half, tablePart)
 	}
 	return m
+}
+
+// angles returns the sines and cosines, in turn, of multiples of step.
+func angles(n int, step float64) []float64 {
+	x := make([]float64, n)
+	for i := 0; i+1 < n; i += 2 {
+		x[i], x[i+1] = math.Sincos(float64(i) * step)
+	}
+	return x
 }
 
 // copy copies the i-th part of from.

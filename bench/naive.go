@@ -75,6 +75,13 @@ func naiveScale(dst []float32, alpha float32) {
 	}
 }
 
+func naiveAddAngles(dst []float32, a, b []float64) {
+	for i := 0; i+1 < len(dst); i += 2 {
+		dst[i] = float32(float64(a[i]*b[i+1]) + float64(a[i+1]*b[i]))
+		dst[i+1] = float32(float64(a[i+1]*b[i+1]) - float64(a[i]*b[i]))
+	}
+}
+
 func naiveCheckIDs[I rowvec.ID](ids []I, rows int) bool {
 	for _, id := range ids {
 		if id < 0 || int(id) >= rows {
