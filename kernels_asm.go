@@ -117,17 +117,22 @@ func (a rowArgs) runChunks(k op, n int) int {
 //	200,000 x 3,072   1131   890    1332   1180
 //
 // Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with). There are two ways to go about it: a whole row
-// at once, or line by line while another row is done, which costs 5 to 10 percent in caches. On a Zen 4, medians of 11,
-// without, at once and line by line (Zipf ids for the first):
+// at once, or line by line while another row is done, which costs 5 to 10 percent in caches. On a Zen 4, medians of 21,
+// without, at once and line by line, all of one process:
 //
 //	table             gather             scatter-add        embed
-//	50,257 x 768      295   318   286    280   222   210    344   382   297
-//	50,257 x 768      556   420   374    496   442   368    512   452   424
-//	1,000,000 x 256   325   165   152    249   197   166    330   204   174
-//	1,000,000 x 128   66.4  32.9  34.8   73.9  43.5  40.1   74.6  40.2  41.5
-//	1,000,000 x 64    33.0  18.3  17.1   36.7  23.6  21.8   40.6  22.9  22.3
-//	125,000 x 4,096   1603  1611  1423   1642  1655  1477
+//	50,257 x 768      506   264   310    494   281   308    493   328   356
+//	520,833 x 768     585   407   373    595   405   376    584   428   412
+//	1,000,000 x 512   406   247   225    417   250   228    412   264   252
+//	1,000,000 x 256   303   170   125    234   172   128    228   184   136
+//	1,000,000 x 128   111   61.9  48.9   114   77.7  70.4   133   64.3  62.7
+//	1,000,000 x 64    37.2  21.3  19.0   41.4  27.0  24.4   43.9  25.3  24.6
+//	260,416 x 1,536   870   669   619    896   579   620    895   631   688
+//	130,208 x 3,072   1541  1253  1086   1601  1313  1136   1585  1400  1252
+//	78,125 x 5,120    2204  1986  1805   2154  2029  1783   2380  2417  2008
 //
+// So lines win at most sizes, and the 154 MB of 50,257 x 768 are an exception on some runs (on others 420 at once, 374) that
+// is not worth a rule of its own.
 // Where results are written past the caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278,
 // embed 474, 267, 339), but much above (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of
 // up to heldBytes are left to the processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with

@@ -261,6 +261,7 @@ func TestPrefetch(t *testing.T) {
 				compare[int64, int](t, heap, shape{dim: dim, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})
 			}
 		}
+		compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2}) // line by line
 	})
 }
 

@@ -356,11 +356,14 @@ func lines(all []faceOff) string {
 	fmt.Fprintf(&b, "%s, ns per %s\n", all[0].contest.title, all[0].Unit)
 	for _, f := range all {
 		fmt.Fprintf(&b, "  %-*s%8s", briefColumns-2, strings.Join(slices.DeleteFunc(f.shape.labels(), isEmpty), ", "), figure(f.Sides[0].NS))
-		for i, library := range [][]string{{"naive"}, {"vek32", "gonum"}, {"NumPy"}, {"torch"}, {copied}} {
+		for _, library := range []struct {
+			names []string
+			width int // of its column
+		}{{[]string{"naive"}, 10}, {[]string{"vek32", "gonum"}, 11}, {[]string{"NumPy"}, 8}, {[]string{"torch"}, 9}, {[]string{copied}, 8}} {
 			best := math.Inf(1)
 			for _, e := range f.Sides[1:] {
 				name, _, _ := strings.Cut(strings.ReplaceAll(e.Side, ",", " "), " ")
-				if slices.Contains(library, name) {
+				if slices.Contains(library.names, name) {
 					best = min(best, e.Times)
 				}
 			}
@@ -368,7 +371,7 @@ func lines(all []faceOff) string {
 			if !math.IsInf(best, 1) {
 				cell = figure(best)
 			}
-			fmt.Fprintf(&b, "%*s", [...]int{10, 11, 8, 9, 8}[i], cell)
+			fmt.Fprintf(&b, "%*s", library.width, cell)
 		}
 		b.WriteByte('\n')
 	}

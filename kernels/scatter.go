@@ -22,7 +22,7 @@ func ScatterAdd[I ID](dst Matrix, ids []I, alpha float32, src Matrix) int {
 		}
 		o, j := int(id)*stride, i*step
 		end := j + cols
-		for ; end-j >= 4; o, j = o+4, j+4 {
+		for ; end-j >= 4; o, j = o+4, j+4 { // what AddScaled does, which would cost a short row a call
 			x, y := four(out, o), four(in, j)
 			*x = [4]float32{ // all read before the first write, which is 15% faster
 				x[0] + float32(alpha*y[0]),

@@ -197,9 +197,7 @@ func (in *Input) positionsOf(buffer []int, lo, hi int) []int {
 		return in.at[lo:hi]
 	}
 	at := buffer[:min(len(buffer), hi-lo)]
-	if in.ragged {
-		in.fill(at, lo)
-	}
+	in.fill(at, lo)
 	return at
 }
 
