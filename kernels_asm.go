@@ -121,18 +121,20 @@ func (a rowArgs) runChunks(k op, n int) int {
 // without, at once and line by line, all of one process:
 //
 //	table             gather             scatter-add        embed
+//	20,833 x 768      374   172   253    376   169   239    382   226   286
 //	50,257 x 768      506   264   310    494   281   308    493   328   356
+//	195,312 x 768     527   299   332    524   300   323    522   335   378
 //	520,833 x 768     585   407   373    595   405   376    584   428   412
+//	37,597 x 1,024    532   316   395    539   316   360    567   385   439
 //	1,000,000 x 512   406   247   225    417   250   228    412   264   252
 //	1,000,000 x 256   303   170   125    234   172   128    228   184   136
 //	1,000,000 x 128   111   61.9  48.9   114   77.7  70.4   133   64.3  62.7
 //	1,000,000 x 64    37.2  21.3  19.0   41.4  27.0  24.4   43.9  25.3  24.6
-//	260,416 x 1,536   870   669   619    896   579   620    895   631   688
 //	130,208 x 3,072   1541  1253  1086   1601  1313  1136   1585  1400  1252
 //	78,125 x 5,120    2204  1986  1805   2154  2029  1783   2380  2417  2008
 //
-// So lines win at most sizes, and the 154 MB of 50,257 x 768 are an exception on some runs (on others 420 at once, 374) that
-// is not worth a rule of its own.
+// So rows of middleBytes to wholeBytes are taken at once, unless their table is above vastBytes (of 390,625 x 1,024, 453 and
+// 460, 470 and 443, 526 and 500), and others line by line.
 // Where results are written past the caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278,
 // embed 474, 267, 339), but much above (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of
 // up to heldBytes are left to the processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with
@@ -143,7 +145,9 @@ func (a rowArgs) runChunks(k op, n int) int {
 const (
 	cachedBytes = 4 << 20  // of a table, in the second-level cache or nearly
 	heldBytes   = 32 << 20 // of a table that a last-level cache may hold
+	vastBytes   = 1 << 30  // of a table that even pages of 2 MiB are many of
 	lineBytes   = 256      // of a row, which is a block of AVX-512
+	middleBytes = 2 << 10
 	wholeBytes  = 4 << 10
 	longBurst   = 1 << 10
 	longBytes   = 512 << 10
@@ -162,7 +166,9 @@ func prefetch(table *Matrix, stream bool) (ahead, burst int) {
 	switch {
 	case bytes > wholeBytes && (size <= heldBytes/4 || !byLines):
 		burst = longBurst
-	case byLines && (bytes > wholeBytes || bytes >= lineBytes && !stream):
+	case !byLines:
+	case bytes > wholeBytes, !stream && bytes >= middleBytes && size > vastBytes/4,
+		!stream && bytes >= lineBytes && bytes < middleBytes:
 		burst = 0
 	}
 	if burst != 0 {

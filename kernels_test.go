@@ -256,7 +256,7 @@ func TestChunks(t *testing.T) {
 // TestPrefetch reads tables that are large enough to be prefetched, with fewer and with more ids than that looks ahead.
 func TestPrefetch(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range []int{1, 3, 7, 16, 33, 768, 5000} {
+		for _, dim := range []int{1, 3, 7, 16, 33, 100, 300, 768, 5000} {
 			for _, n := range []int{1, 3, 40} {
 				compare[int64, int](t, heap, shape{dim: dim, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})
 			}
