@@ -120,21 +120,22 @@ func (a rowArgs) runChunks(k op, n int) int {
 // at once, or line by line while another row is done, which costs 5 to 10 percent in caches. On a Zen 4, medians of 21,
 // without, at once and line by line, all of one process:
 //
-//	table             gather             scatter-add        embed
-//	20,833 x 768      374   172   253    376   169   239    382   226   286
-//	50,257 x 768      506   264   310    494   281   308    493   328   356
-//	195,312 x 768     527   299   332    524   300   323    522   335   378
-//	520,833 x 768     585   407   373    595   405   376    584   428   412
-//	37,597 x 1,024    532   316   395    539   316   360    567   385   439
-//	1,000,000 x 512   406   247   225    417   250   228    412   264   252
-//	1,000,000 x 256   303   170   125    234   172   128    228   184   136
-//	1,000,000 x 128   111   61.9  48.9   114   77.7  70.4   133   64.3  62.7
-//	1,000,000 x 64    37.2  21.3  19.0   41.4  27.0  24.4   43.9  25.3  24.6
-//	130,208 x 3,072   1541  1253  1086   1601  1313  1136   1585  1400  1252
-//	78,125 x 5,120    2204  1986  1805   2154  2029  1783   2380  2417  2008
+//	table, ids                 gather             scatter-add        embed
+//	50,257 x 768     1,000     439   193   277    438   188   268    426   249   315
+//	50,257 x 768     2,048     443   208   274    438   213   282    456   257   313
+//	195,312 x 768    2,083     527   299   332    524   300   323    522   335   378
+//	37,597 x 1,024   1,562     532   316   395    539   316   360    567   385   439
+//	50,257 x 768     3,000     525   403   351    520   372   350    530   409   410
+//	50,257 x 768     5,400     511   402   364    513   388   355    519   425   389
+//	50,257 x 1,024   4,096     597   558   475    608   501   465    640   617   544
+//	1,000,000 x 256  4,096     303   170   125    234   172   128    228   184   136
+//	1,000,000 x 128  8,192     111   61.9  48.9   114   77.7  70.4   133   64.3  62.7
+//	1,000,000 x 64   8,192     37.2  21.3  19.0   41.4  27.0  24.4   43.9  25.3  24.6
+//	130,208 x 3,072    520     1541  1253  1086   1601  1313  1136   1585  1400  1252
+//	78,125 x 5,120     312     2204  1986  1805   2154  2029  1783   2380  2417  2008
 //
-// So rows of middleBytes to wholeBytes are taken at once, unless their table is above vastBytes (of 390,625 x 1,024, 453 and
-// 460, 470 and 443, 526 and 500), and others line by line.
+// So rows of middleBytes to wholeBytes are prefetched at once while those in their order are at most spareBytes, which leaves
+// the last-level cache some room, and others line by line.
 // Where results are written past the caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278,
 // embed 474, 267, 339), but much above (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of
 // up to heldBytes are left to the processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with
@@ -145,7 +146,7 @@ func (a rowArgs) runChunks(k op, n int) int {
 const (
 	cachedBytes = 4 << 20  // of a table, in the second-level cache or nearly
 	heldBytes   = 32 << 20 // of a table that a last-level cache may hold
-	vastBytes   = 1 << 30  // of a table that even pages of 2 MiB are many of
+	spareBytes  = 8 << 20  // of the rows in their order
 	lineBytes   = 256      // of a row, which is a block of AVX-512
 	middleBytes = 2 << 10
 	wholeBytes  = 4 << 10
@@ -157,7 +158,8 @@ const (
 )
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line.
-func prefetch(table *Matrix, stream bool) (ahead, burst int) {
+// linear are the rows in their order.
+func prefetch(linear, table *Matrix, stream bool) (ahead, burst int) {
 	bytes, size := table.Cols*4, extent(table)
 	if size <= cachedBytes/4 {
 		return 0, 0
@@ -166,9 +168,10 @@ func prefetch(table *Matrix, stream bool) (ahead, burst int) {
 	switch {
 	case bytes > wholeBytes && (size <= heldBytes/4 || !byLines):
 		burst = longBurst
-	case !byLines:
-	case bytes > wholeBytes, !stream && bytes >= middleBytes && size > vastBytes/4,
-		!stream && bytes >= lineBytes && bytes < middleBytes:
+	case bytes > wholeBytes:
+		burst = 0
+	case !byLines || stream || bytes < lineBytes:
+	case bytes < middleBytes || extent(linear) > spareBytes/4:
 		burst = 0
 	}
 	if burst != 0 {
@@ -185,7 +188,7 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 // rows are written past the caches if stream asks for it and that can be.
 func rowsByID[I ID](linear, table *Matrix, ids []I, stream bool) rowArgs {
 	stream = stream && streams(linear)
-	ahead, burst := prefetch(table, stream)
+	ahead, burst := prefetch(linear, table, stream)
 	return rowArgs{
 		linear:       &linear.Data[0],
 		linearStride: uintptr(linear.Stride) * 4,
