@@ -2,73 +2,7 @@
 
 #include "go_asm.h"
 #include "textflag.h"
-
-// Row kernels walk the rows of rowArgs, and each row from left to right.
-//
-// Registers:
-//	BX   arguments                       R9   number of the row
-//	SI   row 0 of the table              R10  row of the table
-//	DI   linear row                      R11  row of positions
-//	R8   ids                             DX   bytes done of the row
-//	R13  bytes of the row in blocks      CX   bytes of the row in blocks and vectors
-//	AX   columns, and for a moment       R12  a row to prefetch, and for a moment
-//	Z15  scale in every lane             K1   lanes of the tail (AVX-512)
-//
-// A block is four vectors: 32 floats with AVX2, 64 with AVX-512. A tail is done with AVX2 as 4, 2 and 1 floats, by the
-// bits of the number of columns; with AVX-512 as one masked vector. Rows of up to 16 columns have loops of their own, of
-// two overlapping vectors each. None of it touches a byte outside the row.
-
-// ID loads id number pos of list into dst, as an unsigned number; pos and dst are different registers.
-#define ID(list, isWide, pos, dst) \
-	MOVL (list)(pos*4), dst; \
-	CMPQ isWide, $0;         \
-	JEQ  2(PC);              \
-	MOVQ (list)(pos*8), dst
-
-// ROWS_BEGIN loads the registers. There is at least one row to do.
-#define ROWS_BEGIN \
-	MOVQ rowArgs_linear(BX), DI;     \
-	MOVQ rowArgs_table(BX), SI;      \
-	MOVQ rowArgs_ids(BX), R8;        \
-	XORL R9, R9
-
-// ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
-// rowArgs.burst bytes at once, or if that is 0, all of it from R12 on while this row is done; R12 is 0 otherwise.
-#define ROW \
-	ID(R8, rowArgs_wide(BX), R9, R10);        \
-	CMPQ       R10, rowArgs_limit(BX);        \
-	JAE        done;                          \
-	IMULQ      rowArgs_tableStride(BX), R10;  \
-	ADDQ       SI, R10;                       \
-	XORL       R12, R12;                      \
-	MOVQ       rowArgs_ahead(BX), DX;         \
-	TESTQ      DX, DX;                        \
-	JEQ        found;                         \
-	ADDQ       R9, DX;                        \
-	CMPQ       DX, rowArgs_readable(BX);      \
-	JGE        found;                         \
-	ID(R8, rowArgs_wide(BX), DX, R12);        \
-	IMULQ      rowArgs_tableStride(BX), R12;  \
-	ADDQ       SI, R12;                       \
-	MOVQ       rowArgs_burst(BX), DX;         \
-	TESTQ      DX, DX;                        \
-	JEQ        found;                         \
-line: \
-	PREFETCHT1 (R12);                         \
-	ADDQ       $64, R12;                      \
-	SUBQ       $64, DX;                       \
-	JGT        line;                          \
-	XORL       R12, R12;                      \
-found:
-
-// ROWS_END goes on with the next row; at the end R9 says how many were done.
-#define ROWS_END \
-	ADDQ rowArgs_linearStride(BX), DI; \
-	INCQ R9;                           \
-	CMPQ R9, rowArgs_n(BX);            \
-	JLT  row;                          \
-done: \
-	VZEROUPPER
+#include "rows_amd64.h"
 
 // POSITIONS_BEGIN finds the row of positions that belongs to the first row if they are counted.
 #define POSITIONS_BEGIN \
@@ -96,17 +30,6 @@ counted:
 	CMPQ    R11, R12;                   \
 	CMOVQEQ DX, R11
 
-// Ways to move a vector, one past the caches, a part of one, the lanes of K1, nothing yet, or nothing at all.
-
-#define VECTOR(from, to) VMOVUPS from, to
-#define STREAM(from, to) VMOVNTPS from, to
-#define PAIR(from, to) VMOVSD from, to
-#define SINGLE(from, to) VMOVSS from, to
-#define LATER(from, to)
-#define ZERO(from, to) VXORPS to, to, to
-#define MASKED_LOAD(from, to) VMOVUPS.Z from, K1, to
-#define MASKED_STORE(from, to) VMOVUPS from, K1, to
-
 // What a kernel does to one vector of a row, off bytes behind at, in registers x and y; STORE gets the result in x.
 
 #define GATHER(LOAD, STORE, scale, off, at, x, y) \
@@ -132,87 +55,7 @@ counted:
 	VADDPS x, y, x;          \
 	STORE(x, off(DI)(at*1))
 
-// COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
-// then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block,
-// and once more where something is left behind the last. SPLIT prepares for all rows, with the number of columns in AX.
-
-#define SPLIT(size) \
-	LEAQ (AX*4), CX;        \
-	MOVQ CX, R13;           \
-	ANDQ $~(4*size-1), R13; \
-	ANDQ $~(size-1), CX
-
-#define BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
-	KERNEL(VECTOR, STORE, scale, 0*size, DX, v0, v1); \
-	KERNEL(VECTOR, STORE, scale, 1*size, DX, v2, v3); \
-	KERNEL(VECTOR, STORE, scale, 2*size, DX, v4, v5); \
-	KERNEL(VECTOR, STORE, scale, 3*size, DX, v6, v7); \
-	ADDQ  $(4*size), DX;                              \
-	CMPQ  DX, R13
-
-#define COLUMNS(KERNEL, STORE, LINES, TAIL, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
-	XORL  DX, DX;                                     \
-	TESTQ CX, CX;                                     \
-	JEQ   tail;                                       \
-	TESTQ R13, R13;                                   \
-	JEQ   vector;                                     \
-	TESTQ R12, R12;                                   \
-	JNE   aheadBlock;                                 \
-	PCALIGN $32;                                      \
-block: \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT   block;                                      \
-	JMP   vectors;                                    \
-	PCALIGN $32;                                      \
-aheadBlock: \
-	LINES;                                            \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT   aheadBlock;                                 \
-	TESTL $(size-1), AX;                              \
-	JEQ   vectors;                                    \
-	LINES;                                            \
-	JMP   vectors;                                    \
-vector: \
-	KERNEL(VECTOR, STORE, scale, 0, DX, v0, v1);      \
-	ADDQ  $size, DX;                                  \
-vectors: \
-	CMPQ  DX, CX;                                     \
-	JLT   vector;                                     \
-	TESTB $(size/4-1), AX;                            \
-	JEQ   columnsDone;                                \
-tail: \
-	TAIL(KERNEL);                                     \
-columnsDone:
-
 // AVX2
-
-#define TAIL_AVX2(KERNEL) \
-	TESTB $4, AX;                         \
-	JEQ   pair;                           \
-	KERNEL(VECTOR, VECTOR, X15, 0, DX, X0, X1); \
-	ADDQ  $16, DX;                        \
-pair: \
-	TESTB $2, AX;                         \
-	JEQ   single;                         \
-	KERNEL(PAIR, PAIR, X15, 0, DX, X0, X1);   \
-	ADDQ  $8, DX;                         \
-single: \
-	TESTB $1, AX;                         \
-	JEQ   columnsDone;                    \
-	KERNEL(SINGLE, SINGLE, X15, 0, DX, X0, X1)
-
-#define LINES_AVX2 \
-	PREFETCHT1 (R12)(DX*1); \
-	PREFETCHT1 64(R12)(DX*1)
-
-#define COLUMNS_AVX2(KERNEL, STORE) \
-	COLUMNS(KERNEL, STORE, LINES_AVX2, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
-
-#define BEGIN_AVX2 \
-	ROWS_BEGIN;                         \
-	VBROADCASTSS rowArgs_scale(BX), Y15; \
-	MOVQ rowArgs_cols(BX), AX;          \
-	SPLIT(32)
 
 // SHORT_ROWS does rows of up to 16 columns with two vectors for each, or parts of them: one at its left end and one at its
 // right, which overlap; a single column has a left one only. Both are computed before either is stored. There is a loop for
@@ -714,33 +557,6 @@ done:
 	RET
 
 // AVX-512
-
-#define TAIL_AVX512(KERNEL) \
-	KERNEL(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1)
-
-#define LINES_AVX512 \
-	LINES_AVX2;                \
-	PREFETCHT1 128(R12)(DX*1); \
-	PREFETCHT1 192(R12)(DX*1)
-
-#define COLUMNS_AVX512(KERNEL, STORE) \
-	COLUMNS(KERNEL, STORE, LINES_AVX512, TAIL_AVX512, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
-
-// MASK sets the lanes of the tail, with the number of columns in AX.
-#define MASK \
-	MOVQ  AX, CX;  \
-	ANDQ  $15, CX; \
-	MOVL  $1, DX;  \
-	SHLL  CX, DX;  \
-	DECL  DX;      \
-	KMOVW DX, K1
-
-#define BEGIN_AVX512 \
-	ROWS_BEGIN;                          \
-	VBROADCASTSS rowArgs_scale(BX), Z15; \
-	MOVQ rowArgs_cols(BX), AX;           \
-	MASK;                                \
-	SPLIT(64)
 
 // func gatherAVX512(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }

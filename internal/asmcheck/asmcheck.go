@@ -248,9 +248,9 @@ func Functions(dir fs.FS, arch string) (names, problems []string, err error) {
 	return names, problems, nil
 }
 
-// Sources returns the assembly files of an architecture in the root of dir, by name.
+// Sources returns the assembly files of an architecture in the root of dir, and what they include, by name.
 func Sources(dir fs.FS, arch string) (map[string]string, error) {
-	files, err := fs.Glob(dir, "*_"+arch+".s")
+	files, err := fs.Glob(dir, "*_"+arch+".[sh]")
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,83 @@
+// Row kernels walk the rows of rowArgs, and each row from left to right.
+//
+// Registers:
+//	R0   arguments                       R10  limit of ids
+//	R1   linear row                      R11  whether ids are wide
+//	R2   row 0 of the table              R12  rows to do
+//	R3   ids                             R13  rows to prefetch ahead
+//	R4   number of the row               R14  ids that may be read
+//	R5   in the row of the table         R15  columns
+//	R6   in the linear row               R19  bytes between linear rows
+//	R7   in the row of positions         R20  counted row of positions
+//	R8   columns left                    R21  row 0 of positions, or ids of positions
+//	R9   bytes between rows of the table R22  end of the counted positions, or limit of their ids
+//	V31  scale in every lane             R23  bytes between rows of positions
+//	                                     R24, R25  for a moment
+//
+// A block is eight vectors, 32 floats, moved as pairs. What is left of a row is done as single pairs, and then a tail
+// as 4, 2 and 1 floats, by the bits of the number of columns. No byte outside the row is touched.
+
+// What the assembler has no mnemonic for. Arguments are numbers of registers.
+
+#define VFMUL4S(m, n, d) WORD $(0x6E20DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.4s, v{n}.4s, v{m}.4s
+#define VFADD4S(m, n, d) WORD $(0x4E20D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.4s, v{n}.4s, v{m}.4s
+#define VFMUL2D0(m, n, d) WORD $(0x4FC09000|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.d[0]
+#define VFMUL2D1(m, n, d) WORD $(0x4FC09800|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.d[1]
+#define VFADD2D(m, n, d) WORD $(0x4E60D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.2d, v{n}.2d, v{m}.2d
+#define VFCVTN(n, d) WORD $(0x0E616800|(n)<<5|(d)) // fcvtn v{d}.2s, v{n}.2d
+#define VFCVTN2(n, d) WORD $(0x4E616800|(n)<<5|(d)) // fcvtn2 v{d}.4s, v{n}.2d
+#define VCMHS4S(m, n, d) WORD $(0x6EA03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.4s, v{n}.4s, v{m}.4s
+#define VCMHS2D(m, n, d) WORD $(0x6EE03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.2d, v{n}.2d, v{m}.2d
+
+// ID loads id number pos of list into dst, as an unsigned number; pos and dst are different registers.
+#define ID(list, isWide, pos, dst) \
+	MOVWU (list)(pos<<2), dst; \
+	CBZ   isWide, 2(PC);       \
+	MOVD  (list)(pos<<3), dst
+
+// ROWS_BEGIN loads the registers.
+#define ROWS_BEGIN \
+	MOVD  rowArgs_linear(R0), R1;        \
+	MOVD  rowArgs_table(R0), R2;         \
+	MOVD  rowArgs_ids(R0), R3;           \
+	MOVD  ZR, R4;                        \
+	MOVD  rowArgs_tableStride(R0), R9;   \
+	MOVD  rowArgs_limit(R0), R10;        \
+	MOVD  rowArgs_wide(R0), R11;         \
+	MOVD  rowArgs_n(R0), R12;            \
+	MOVD  rowArgs_ahead(R0), R13;        \
+	MOVD  rowArgs_readable(R0), R14;     \
+	MOVD  rowArgs_cols(R0), R15;         \
+	MOVD  rowArgs_linearStride(R0), R19; \
+	MOVWU rowArgs_scale(R0), R24;        \
+	VDUP  R24, V31.S4
+
+// ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later. A prefetch never
+// faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core.
+#define ROW \
+	ID(R3, R11, R4, R5);          \
+	CMP  R10, R5;                 \
+	BHS  done;                    \
+	MADD R9, R2, R5, R5;          \
+	MOVD R1, R6;                  \
+	CBZ  R13, found;              \
+	ADD  R13, R4, R24;            \
+	CMP  R14, R24;                \
+	BGE  found;                   \
+	ID(R3, R11, R24, R25);        \
+	MADD R9, R2, R25, R25;        \
+	MOVD rowArgs_burst(R0), R24;  \
+line: \
+	PRFM (R25), PLDL2KEEP;        \
+	ADD  $64, R25;                \
+	SUBS $64, R24;                \
+	BGT  line;                    \
+found:
+
+// ROWS_END goes on with the next row, after a first one that there always is; at the end R4 says how many were done.
+#define ROWS_END \
+	ADD R19, R1; \
+	ADD $1, R4;  \
+	CMP R12, R4; \
+	BLT row;     \
+done:
