@@ -2,6 +2,7 @@
 //
 //   - Gather, GatherScaled: the rows of a table that ids choose
 //   - ScatterAdd: their gradient, added back row by row
+//   - BagSum, BagMean, BagMax: the sum, mean or maximum of the rows of each of many bags of ids
 //   - Embed, EmbedAt: scale times token row plus position row, in one pass over memory
 //   - EmbedBackward, EmbedAtBackward, AddBatches: their gradients
 //   - AddScaled, Add, Scale: the vector operations beside them

@@ -105,6 +105,41 @@ func ExampleScatterAdd() {
 	// Output: [3 4 6 8 0 0] <nil>
 }
 
+// Two bags, and an empty one between them.
+func ExampleBagSum() {
+	dst, _ := rowvec.NewMatrix(3, 2)
+	err := rowvec.BagSum(dst, table, []int{1, 2, 3}, []int{0, 2, 2, 3}, nil)
+	fmt.Println(dst.Data, err)
+	err = rowvec.BagSum(dst, table, []int{1, 2, 3}, []int{0, 2, 2, 3}, []float32{1, 0.5, -1})
+	fmt.Println(dst.Data, err)
+	// Output:
+	// [30 32 0 0 30 31] <nil>
+	// [20 21.5 0 0 -30 -31] <nil>
+}
+
+// The gradient of a lookup of the tokens 7, 5, 7: token 5 occurs at position 1, and token 7 at positions 0 and 2.
+func ExampleBagSum_gradient() {
+	dOut := rowvec.Matrix{Rows: 3, Cols: 2, Stride: 2, Data: []float32{1, 2, 30, 40, 5, 6}}
+	grad, _ := rowvec.NewMatrix(2, 2) // of tokens 5 and 7
+	err := rowvec.BagSum(grad, dOut, []int{1, 0, 2}, []int{0, 1, 3}, nil)
+	fmt.Println(grad.Data, err)
+	// Output: [30 40 6 8] <nil>
+}
+
+func ExampleBagMean() {
+	dst, _ := rowvec.NewMatrix(2, 2)
+	err := rowvec.BagMean(dst, table, []int32{1, 2, 3}, []int{0, 2, 3})
+	fmt.Println(dst.Data, err)
+	// Output: [15 16 30 31] <nil>
+}
+
+func ExampleBagMax() {
+	dst, _ := rowvec.NewMatrix(2, 2)
+	err := rowvec.BagMax(dst, table, []uint64{2, 1, 0}, []int{0, 2, 3})
+	fmt.Println(dst.Data, err)
+	// Output: [20 21 0 1] <nil>
+}
+
 // Two sequences of two tokens each.
 func ExampleEmbed() {
 	positions := rowvec.Matrix{Rows: 3, Cols: 2, Stride: 2, Data: []float32{0.1, 0.2, 0.3, 0.4, 0.5, 0.6}}

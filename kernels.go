@@ -21,7 +21,8 @@ type ID = kernels.ID
 type Matrix = kernels.Matrix
 
 // ErrChanged is what the error of a kernel wraps when an id that was in range when the call checked it was out of range
-// when its row was due: another goroutine wrote to the ids meanwhile. Part of the destination has been written.
+// when its row was due, or when offsets that fitted then did not any more: another goroutine wrote to them meanwhile. Part
+// of the destination has been written.
 var ErrChanged = errors.New("rowvec: ids changed during the call")
 
 // ISA returns the name of the instruction set that the kernels run on: "avx512", "avx2", "neon" or "portable".

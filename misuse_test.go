@@ -19,6 +19,9 @@ type call struct {
 	dst, table, src, positions, grad, window rowvec.Matrix
 	ids, at                                  []int64
 	start, seq                               int
+	bags                                     rowvec.Matrix
+	offsets                                  []int
+	weights                                  []float32
 }
 
 func newCall() *call {
@@ -27,6 +30,7 @@ func newCall() *call {
 	return &call{
 		dst: make(4), table: make(7), src: make(4), positions: make(6), grad: make(6), window: make(2),
 		ids: []int64{6, 0, 3, 3}, at: []int64{5, 0, 1, 1}, start: 1, seq: 2,
+		bags: make(3), offsets: []int{0, 1, 1, 4}, weights: []float32{1, 2, 3, 4},
 	}
 }
 
@@ -45,6 +49,10 @@ var kernelCalls = map[string]func(c *call) error{
 		return rowvec.EmbedAtBackward(c.table, c.grad, c.ids, 2, c.src, c.at)
 	},
 	"AddBatches": func(c *call) error { return rowvec.AddBatches(c.window, c.src) },
+	"BagSum":     func(c *call) error { return rowvec.BagSum(c.bags, c.table, c.ids, c.offsets, nil) },
+	"BagMean":    func(c *call) error { return rowvec.BagMean(c.bags, c.table, c.ids, c.offsets) },
+	"BagMax":     func(c *call) error { return rowvec.BagMax(c.bags, c.table, c.ids, c.offsets) },
+	"weighted":   func(c *call) error { return rowvec.BagSum(c.bags, c.table, c.ids, c.offsets, c.weights) },
 }
 
 // misuses are the ways to call kernels wrongly: which kernels, what is spoilt, and what the error says.
@@ -54,13 +62,13 @@ var misuses = []struct {
 	spoil   func(c *call)
 	want    string
 }{
-	{"id too large", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward",
+	{"id too large", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward BagSum BagMean BagMax weighted",
 		func(c *call) { c.ids[2] = 7 }, "rowvec: id 7 at position 2 is outside [0, 7)"},
-	{"id negative", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward",
+	{"id negative", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward BagSum BagMean BagMax weighted",
 		func(c *call) { c.ids[0] = -1 }, "rowvec: id -1 at position 0 is outside [0, 7)"},
-	{"id far below", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward",
+	{"id far below", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward BagSum BagMean BagMax weighted",
 		func(c *call) { c.ids[3] = math.MinInt64 }, "rowvec: id -9223372036854775808 at position 3 is outside [0, 7)"},
-	{"id without rows", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward",
+	{"id without rows", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward BagSum BagMean BagMax weighted",
 		func(c *call) { c.table.Rows = 0 }, "rowvec: id 6 at position 0 is outside [0, 0)"},
 	{"position id too large", "EmbedAt EmbedAtBackward",
 		func(c *call) { c.at[3] = 6 }, "rowvec: position id 6 at position 3 is outside [0, 6)"},
@@ -106,22 +114,48 @@ var misuses = []struct {
 	{"gradients overlap", "EmbedBackward", func(c *call) { c.grad.Data = c.table.Data }, "positions overlaps tokens"},
 	{"dOut is a gradient", "EmbedBackward EmbedAtBackward", func(c *call) { c.grad.Data, c.grad.Rows, c.at[0] = c.src.Data, 4, 2 },
 		"overlaps dOut"},
+	{"rows of bags", "BagSum BagMean BagMax weighted", func(c *call) { c.bags.Rows = 2 }, "len(offsets) is 4, want 3"},
+	{"columns of bags", "BagSum BagMean BagMax weighted", func(c *call) { c.bags.Cols = 4 }, "dst.Cols is 4, want 5"},
+	{"stride of bags", "BagSum BagMean BagMax weighted", func(c *call) { c.bags.Stride = 4 }, "dst.Stride is 4, want at least 5"},
+	{"no table of bags", "BagSum BagMean BagMax weighted", func(c *call) { c.table.Data = nil },
+		"len(table.Data) is 0, want at least 41"},
+	{"nil offsets", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets = nil }, "len(offsets) is 0, want 4"},
+	{"nil offsets without bags", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets, c.bags.Rows = nil, 0 },
+		"len(offsets) is 0, want 1"},
+	{"ids without bags", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets, c.bags.Rows = []int{0}, 0 },
+		"last of offsets is 0, want 4"},
+	{"first offset", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets[0] = 1 }, "offsets[0] is 1, want 0"},
+	{"first offset without bags", "BagSum", func(c *call) { c.offsets, c.bags.Rows, c.ids = []int{2}, 0, nil },
+		"offsets[0] is 2, want 0"},
+	{"descending offsets", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets[2] = 0 },
+		"offsets[2] is 0, want at least 1"},
+	{"last offset", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets[3] = 5 }, "last of offsets is 5, want 4"},
+	{"offset beyond", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets[1], c.offsets[2] = 6, 6 },
+		"offsets[3] is 4, want at least 6"},
+	{"length of weights", "weighted", func(c *call) { c.weights = c.weights[:3] }, "len(weights) is 3, want 4"},
+	{"bags are the table", "BagSum BagMean BagMax weighted", func(c *call) { c.bags.Data = c.table.Data[20:] },
+		"dst overlaps table"},
+	{"ids lie in bags", "BagSum BagMean BagMax weighted", func(c *call) { c.ids = alias(c.bags.Data[2:], c.ids) },
+		"dst overlaps ids"},
+	{"offsets lie in bags", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets = alias(c.bags.Data[2:], c.offsets) },
+		"dst overlaps offsets"},
+	{"weights lie in bags", "weighted", func(c *call) { c.weights = c.bags.Data[13:] }, "dst overlaps weights"},
 	{"ids lie in dst", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.ids = alias(c.dst.Data[1:], c.ids) },
 		"dst overlaps ids"},
 }
 
 // alias returns ids kept in the memory of x.
-func alias(x []float32, ids []int64) []int64 {
+func alias[I rowvec.ID](x []float32, ids []I) []I {
 	if uintptr(unsafe.Pointer(&x[0]))%8 != 0 {
 		x = x[1:]
 	}
-	a := unsafe.Slice((*int64)(unsafe.Pointer(&x[0])), len(ids))
+	a := unsafe.Slice((*I)(unsafe.Pointer(&x[0])), len(ids))
 	copy(a, ids)
 	return a
 }
 
 func (c *call) memory() [][]float32 {
-	return [][]float32{c.dst.Data, c.table.Data, c.src.Data, c.positions.Data, c.grad.Data, c.window.Data}
+	return [][]float32{c.dst.Data, c.table.Data, c.src.Data, c.positions.Data, c.grad.Data, c.window.Data, c.bags.Data}
 }
 
 func TestMisuse(t *testing.T) {
@@ -410,6 +444,14 @@ func TestEmpty(t *testing.T) {
 			rowvec.AddBatches(table, empty),
 			rowvec.AddBatches(thin, thin),
 			rowvec.AddBatches(none, none),
+			rowvec.BagSum[int](none, none, nil, nil, nil),
+			rowvec.BagSum[int](empty, table, nil, []int{0}, []float32{}),
+			rowvec.BagSum(thin, thin, ids, []int{0, 1, 1, 3}, nil),
+			rowvec.BagSum[int](table, empty, nil, make([]int, 4), nil),
+			rowvec.BagMean[int](empty, table, nil, nil),
+			rowvec.BagMean(thin, thin, ids, []int{0, 1, 1, 3}),
+			rowvec.BagMax[int](empty, table, nil, nil),
+			rowvec.BagMax(thin, thin, ids, []int{0, 1, 1, 3}),
 			rowvec.AddScaled(nil, 1, nil),
 			rowvec.Add(nil, nil),
 			rowvec.AddAngles(nil, nil, nil),

@@ -66,6 +66,28 @@ func ExampleScatterAdd() {
 	// Output: [3 4 0 0 0 0 6 8]
 }
 
+// Two bags, and an empty one between them.
+func ExampleBagSum() {
+	dst := kernels.Matrix{Rows: 3, Cols: 2, Data: make([]float32, 6), Stride: 2}
+	done := kernels.BagSum(dst, exampleTable(), []int{1, 2, 3}, []int{0, 2, 2, 3}, []float32{1, 0.5, -1})
+	fmt.Println(done, dst.Data)
+	// Output: 3 [20 21.5 0 0 -30 -31]
+}
+
+func ExampleBagMean() {
+	dst := kernels.Matrix{Rows: 2, Cols: 2, Data: make([]float32, 4), Stride: 2}
+	kernels.BagMean(dst, exampleTable(), []int{1, 2, 3}, []int{0, 2, 3})
+	fmt.Println(dst.Data)
+	// Output: [15 16 30 31]
+}
+
+func ExampleBagMax() {
+	dst := kernels.Matrix{Rows: 2, Cols: 2, Data: make([]float32, 4), Stride: 2}
+	kernels.BagMax(dst, exampleTable(), []int{2, 1, 0}, []int{0, 2, 3})
+	fmt.Println(dst.Data)
+	// Output: [20 21 0 1]
+}
+
 // Two sequences of two tokens: the gradients of each position are added up.
 func ExampleAddBatches() {
 	grad := kernels.Matrix{Rows: 2, Cols: 1, Data: make([]float32, 2), Stride: 1}

@@ -214,6 +214,109 @@ func TestAddBatchesByHand(t *testing.T) {
 	expect(t, "AddBatches of none", dst.Data, []float32{1111, 2222, 3333, 4444})
 }
 
+// fill sets all elements to one that no case computes.
+func fill(m kernels.Matrix) {
+	for i := range m.Data {
+		m.Data[i] = untouched
+	}
+}
+
+func TestBagsByHand(t *testing.T) {
+	table := rows([]float32{1, -2}, []float32{10, 20}, []float32{negativeZero, 0}, []float32{nan, inf}, []float32{0, negativeZero})
+	ids, offsets := []int32{0, 1, 1, 2, 2, 0, 3, 3, 0, 2, 4}, []int{0, 3, 3, 4, 6, 8, 11}
+	dst := filled(6, 2, untouched)
+	expectDone(t, "BagSum", kernels.BagSum(dst, table, ids, offsets, nil), 11)
+	expect(t, "BagSum", dst.Data, []float32{21, 38, 0, 0, 0, 0, 1, -2, nan, inf, 1, -2})
+
+	fill(dst)
+	weights := []float32{3, -1, 0.5, -1, -1, -1, 0, 1, 2, 1, 1}
+	expectDone(t, "weighted", kernels.BagSum(dst, table, ids, offsets, weights), 11)
+	expect(t, "weighted", dst.Data, []float32{-2, -16, 0, 0, 0, 0, -1, 2, nan, nan, 2, -4})
+
+	fill(dst)
+	expectDone(t, "BagMean", kernels.BagMean(dst, table, ids, offsets), 11)
+	third := float32(1) / 3
+	expect(t, "BagMean", dst.Data, []float32{7, float32(38) / 3, 0, 0, 0, 0, 0.5, -1, nan, inf, third, float32(-2) / 3})
+
+	fill(dst)
+	expectDone(t, "BagMax", kernels.BagMax(dst, table, ids, offsets), 11)
+	expect(t, "BagMax", dst.Data, []float32{10, 20, 0, 0, negativeZero, 0, 1, 0, nan, inf, 1, 0})
+
+	// The first of equal zeros stays, and so does a NaN that comes first, but not one that comes later.
+	dst = filled(4, 2, untouched)
+	expectDone(t, "BagMax", kernels.BagMax(dst, table, []int{2, 4, 4, 2, 3, 1, 1, 3}, []int{0, 2, 4, 6, 8}), 8)
+	expect(t, "BagMax", dst.Data, []float32{negativeZero, 0, 0, negativeZero, nan, inf, 10, inf})
+}
+
+// TestBagParts: bags need not begin with the first id, nor end with the last one.
+func TestBagParts(t *testing.T) {
+	table, dst := rows([]float32{1}, []float32{10}, []float32{100}), filled(2, 1, untouched)
+	ids := []uint64{9, 9, 2, 1, 0, 9}
+	expectDone(t, "BagSum", kernels.BagSum(dst, table, ids, []int{2, 3, 5}, nil), 5)
+	expect(t, "BagSum", dst.Data, []float32{100, 11})
+}
+
+// TestBagOrder: a bag is summed from the left (see TestOrder), and each product is rounded first (see TestUnfused).
+func TestBagOrder(t *testing.T) {
+	const big, x, square = 0x1p24, 1 + 0x1p-12, 1 + 0x1p-11
+	table := rows([]float32{big, -square}, []float32{1, x}, []float32{-big, 0})
+	for _, c := range []struct {
+		ids  []int
+		want float32
+	}{{[]int{0, 1, 1, 2}, 0}, {[]int{1, 1, 0, 2}, 2}, {[]int{2, 1, 1, 0}, 2}, {[]int{1, 0, 1, 2}, 0}} {
+		dst := filled(1, 2, untouched)
+		kernels.BagSum(dst, table, c.ids, []int{0, 4}, nil)
+		expect(t, fmt.Sprint("BagSum of ", c.ids), dst.Data[:1], []float32{c.want})
+		kernels.BagMean(dst, table, c.ids, []int{0, 4})
+		expect(t, fmt.Sprint("BagMean of ", c.ids), dst.Data[:1], []float32{c.want / 4})
+	}
+	dst := filled(1, 2, untouched)
+	kernels.BagSum(dst, table, []int{0, 1}, []int{0, 2}, []float32{1, x})
+	expect(t, "weighted", dst.Data[1:], []float32{0})
+}
+
+// TestChangedOffsets: a kernel writes no bag whose offsets descend or lead beyond the ids, and says so.
+func TestChangedOffsets(t *testing.T) {
+	table, ids := filled(1, 1, 1), []int{0, 0, 0}
+	for _, c := range []struct {
+		offsets []int
+		done    int
+		want    []float32
+	}{
+		{[]int{0, 1, 3}, 3, []float32{1, 2}},
+		{[]int{0, 1, 2}, 2, []float32{1, 1}},
+		{[]int{3, 3, 3}, 3, []float32{0, 0}},
+		{[]int{0, 1, 4}, -1, []float32{1, untouched}},
+		{[]int{0, 4, 3}, -1, []float32{untouched, untouched}},
+		{[]int{0, 2, 1}, -1, []float32{2, untouched}},
+		{[]int{0, -1, 3}, -1, []float32{untouched, untouched}},
+		{[]int{-1, 1, 3}, -1, []float32{untouched, untouched}},
+		{[]int{4, 4, 4}, -1, []float32{untouched, untouched}},
+		{[]int{3, 3, math.MaxInt}, -1, []float32{0, untouched}},
+		{[]int{0, math.MinInt, 3}, -1, []float32{untouched, untouched}},
+	} {
+		for name, run := range bagCalls {
+			dst := filled(2, 1, untouched)
+			what := fmt.Sprint(name, " of offsets ", c.offsets)
+			expectDone(t, what, run(dst, table, ids, c.offsets), c.done)
+			if name == "BagSum" || name == "weighted" {
+				expect(t, what, dst.Data, c.want)
+			}
+		}
+	}
+}
+
+var bagCalls = map[string]func(dst, table kernels.Matrix, ids, offsets []int) int{
+	"BagSum": func(dst, table kernels.Matrix, ids, offsets []int) int {
+		return kernels.BagSum(dst, table, ids, offsets, nil)
+	},
+	"BagMean": kernels.BagMean[int],
+	"BagMax":  kernels.BagMax[int],
+	"weighted": func(dst, table kernels.Matrix, ids, offsets []int) int {
+		return kernels.BagSum(dst, table, ids, offsets, slices.Repeat([]float32{1}, len(ids)))
+	},
+}
+
 func TestVectorsByHand(t *testing.T) {
 	x := []float32{1, negativeZero, inf, 0x1p-149, math.MaxFloat32, nan}
 	for _, c := range []struct {
@@ -318,6 +421,19 @@ func outside[I kernels.ID](t *testing.T, ids []I, want int) {
 	expectDone(t, what("EmbedAt positions"), kernels.EmbedAt(dst, table, make([]int, len(ids)), 3, positions, ids), want)
 	expect(t, what("EmbedAt positions"), dst.Data, scaled(3, 1))
 
+	offsets, weights := make([]int, len(ids)+1), slices.Repeat([]float32{3}, len(ids))
+	for i := range offsets {
+		offsets[i] = i
+	}
+	dst = filled(len(ids), 3, untouched)
+	expectDone(t, what("BagSum"), kernels.BagSum(dst, table, ids, offsets, nil), want)
+	expect(t, what("BagSum"), dst.Data[:want*3], scaled(1, 0)[:want*3])
+	expectDone(t, what("weighted"), kernels.BagSum(dst, table, ids, []int{0, len(ids)}, weights), want)
+	expectDone(t, what("BagMean"), kernels.BagMean(dst, table, ids, offsets), want)
+	expect(t, what("BagMean"), dst.Data[:want*3], scaled(1, 0)[:want*3])
+	expectDone(t, what("BagMax"), kernels.BagMax(dst, table, ids, offsets), want)
+	expect(t, what("BagMax"), dst.Data[:want*3], scaled(1, 0)[:want*3])
+
 	dst = filled(n, 3, 0)
 	expectDone(t, what("ScatterAdd"), kernels.ScatterAdd(dst, ids, 1, many), want)
 	sum := float32(0)
@@ -378,6 +494,14 @@ func TestStrides(t *testing.T) {
 	kernels.ScatterAdd(dst, []int{2, 0}, 1, table)
 	expect(t, "ScatterAdd", dst.Data, []float32{3, 4, nan, nan, nan, 0, 0, nan, nan, nan, 1, 2})
 
+	dst = empty()
+	kernels.BagSum(dst, table, ids, []int{0, 2, 2, 3}, []float32{1, 2, 3})
+	expect(t, "BagSum", dst.Data, []float32{5, 8, nan, nan, nan, 0, 0, nan, nan, nan, 9, 12})
+	kernels.BagMean(dst, table, ids, []int{0, 2, 2, 3})
+	expect(t, "BagMean", dst.Data, []float32{2, 3, nan, nan, nan, 0, 0, nan, nan, nan, 3, 4})
+	kernels.BagMax(dst, table, ids, []int{0, 0, 2, 3})
+	expect(t, "BagMax", dst.Data, []float32{0, 0, nan, nan, nan, 3, 4, nan, nan, nan, 3, 4})
+
 	dst = spread(5, []float32{100, 200})
 	kernels.AddBatches(dst, table, 2)
 	expect(t, "AddBatches", dst.Data, []float32{104, 206})
@@ -392,6 +516,14 @@ func TestEmpty(t *testing.T) {
 	expectDone(t, "Embed", kernels.Embed(filled(0, 3, 0), table, none, 1, table, 0, 1), 0)
 	expectDone(t, "EmbedAt", kernels.EmbedAt(filled(0, 3, 0), table, none, 1, table, none), 0)
 	expectDone(t, "ScatterAdd", kernels.ScatterAdd(table, none, 1, filled(0, 3, 0)), 0)
+	for name, run := range bagCalls {
+		expectDone(t, name, run(filled(0, 3, 0), table, none, nil), 0)
+		expectDone(t, name, run(filled(0, 3, 0), table, none, none), 0)
+		expectDone(t, name, run(kernels.Matrix{Rows: 2}, kernels.Matrix{Rows: 2}, []int{1, 0}, []int{0, 1, 2}), 2)
+		dst := filled(2, 3, untouched)
+		expectDone(t, name, run(dst, kernels.Matrix{Cols: 3}, none, make([]int, 3)), 0)
+		expect(t, name, dst.Data, make([]float32, 6))
+	}
 	expect(t, "ScatterAdd", table.Data, filled(2, 3, 1).Data)
 	kernels.AddBatches(filled(0, 3, 0), filled(0, 3, 0), 0)
 	kernels.AddScaled(nil, 1, nil)
@@ -435,6 +567,12 @@ func TestMisshapen(t *testing.T) {
 			"Embed dst":          func() { kernels.Embed(bad, good, ids, 2, good, 0, 2) },
 			"EmbedAt dst":        func() { kernels.EmbedAt(bad, good, ids, 2, good, ids) },
 			"AddBatches src":     func() { kernels.AddBatches(good, bad, 1) },
+			"BagSum dst":         func() { mustHaveRows(bad); kernels.BagSum(bad, good, ids, []int{0, 1, 2}, nil) },
+			"BagSum table":       func() { mustHaveRows(bad); kernels.BagSum(good, bad, ids, []int{0, 1, 2}, nil) },
+			"BagMean dst":        func() { mustHaveRows(bad); kernels.BagMean(bad, good, ids, []int{0, 1, 2}) },
+			"BagMax dst":         func() { mustHaveRows(bad); kernels.BagMax(bad, good, ids, []int{0, 1, 2}) },
+			"offsets":            func() { kernels.BagMax(good, good, ids, []int{0, 1}) },
+			"weights":            func() { kernels.BagSum(good, good, ids, []int{0, 1, 2}, make([]float32, 1)) },
 			"Gather table":       func() { mustHaveRows(bad); kernels.Gather(good, bad, ids) },
 			"GatherScaled table": func() { mustHaveRows(bad); kernels.GatherScaled(good, bad, ids, 2) },
 			"ScatterAdd dst":     func() { mustHaveRows(bad); kernels.ScatterAdd(bad, ids, 2, good) },

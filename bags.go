@@ -1,0 +1,107 @@
+package rowvec
+
+import "fmt"
+
+// BagSum sets row b of dst to the sum of the rows of table that the ids of bag b choose, ids[offsets[b]:offsets[b+1]], in
+// their order and starting from +0; a bag without ids gives +0s. Where weights is not nil, row ids[i] is multiplied by
+// weights[i] first, and the product is rounded before the sum is. It is what PyTorch's nn.EmbeddingBag computes with mode
+// "sum" and per_sample_weights. The gradient of a lookup is one too: with the gradient of its result as table, and as ids
+// the positions in which each token occurs, bag by bag.
+//
+// dst has a row for each bag and as many columns as table; strides are free. offsets has dst.Rows+1 elements, which begin
+// with 0, do not descend, and end with len(ids); without bags it may be empty. weights is nil or has one element for each
+// id. Errors: ShapeError, IndexError for an id outside [0, table.Rows), OverlapError if dst shares memory with an input;
+// then dst is as it was. ErrChanged also tells of offsets that another goroutine has changed.
+func BagSum[I ID](dst, table Matrix, ids []I, offsets []int, weights []float32) error {
+	const op = "BagSum"
+	if err := checkBags(op, &dst, &table, ids, offsets, weights); err != nil || dst.Rows == 0 || dst.Cols == 0 {
+		return err
+	}
+	return checkBagsDone(op, bagSum(&dst, &table, ids, offsets, weights), len(ids))
+}
+
+// BagMean is BagSum without weights, and with each element of the sum divided by the number of ids in the bag, rounded to
+// float32; a bag without ids gives +0s. It is what PyTorch's nn.EmbeddingBag computes with mode "mean", but for the last
+// bit where PyTorch multiplies by the reciprocal of the number. Shapes and errors are those of BagSum.
+func BagMean[I ID](dst, table Matrix, ids []I, offsets []int) error {
+	const op = "BagMean"
+	if err := checkBags(op, &dst, &table, ids, offsets, nil); err != nil || dst.Rows == 0 || dst.Cols == 0 {
+		return err
+	}
+	return checkBagsDone(op, bagMean(&dst, &table, ids, offsets), len(ids))
+}
+
+// BagMax sets row b of dst to the maximum, element by element, of the rows of table that the ids of bag b choose; a bag
+// without ids gives +0s. An element of the first row stays until one of a later row is greater: so a NaN stays if it is in
+// the first row and is left out otherwise, and of +0 and -0 the first one stays. It is what PyTorch's nn.EmbeddingBag
+// computes on a CPU with mode "max". Bags, shapes and errors are those of BagSum.
+func BagMax[I ID](dst, table Matrix, ids []I, offsets []int) error {
+	const op = "BagMax"
+	if err := checkBags(op, &dst, &table, ids, offsets, nil); err != nil || dst.Rows == 0 || dst.Cols == 0 {
+		return err
+	}
+	return checkBagsDone(op, bagMax(&dst, &table, ids, offsets), len(ids))
+}
+
+// checkBags checks what the kernels of bags share. Ids come last but for overlap: they cost the most.
+func checkBags[I ID](op string, dst, table *Matrix, ids []I, offsets []int, weights []float32) error {
+	if !fits(dst) {
+		return CheckMatrix(op, "dst", *dst)
+	}
+	if !fits(table) {
+		return CheckMatrix(op, "table", *table)
+	}
+	if err := checkEqual(op, "dst", ".Cols", dst.Cols, table.Cols); err != nil {
+		return err
+	}
+	if err := checkOffsets(op, offsets, dst.Rows, len(ids)); err != nil {
+		return err
+	}
+	if weights != nil {
+		if err := checkEqual(op, "len(weights)", "", len(weights), len(ids)); err != nil {
+			return err
+		}
+	}
+	if err := checkIDs("id", ids, table.Rows); err != nil {
+		return err
+	}
+	if err := checkApart(op, "dst", dst, "table", table); err != nil {
+		return err
+	}
+	if err := checkIDsApart(op, "dst", dst, "id", ids); err != nil {
+		return err
+	}
+	if err := checkIDsApart(op, "dst", dst, "offset", offsets); err != nil || len(weights) == 0 {
+		return err
+	}
+	return checkApart(op, "dst", dst, "weights", &Matrix{Rows: 1, Cols: len(weights), Data: weights, Stride: len(weights)})
+}
+
+// checkOffsets checks that offsets part n ids into so many bags.
+func checkOffsets(op string, offsets []int, bags, n int) error {
+	if bags == 0 && len(offsets) == 0 && n == 0 {
+		return nil
+	}
+	if err := checkEqual(op, "len(offsets)", "", len(offsets), bags+1); err != nil {
+		return err
+	}
+	if err := checkEqual(op, "offsets[0]", "", offsets[0], 0); err != nil {
+		return err
+	}
+	last := 0
+	for b, offset := range offsets {
+		if offset < last {
+			return &ShapeError{op, fmt.Sprintf("offsets[%d]", b), offset, "at least ", last}
+		}
+		last = offset
+	}
+	return checkEqual(op, "last of offsets", "", last, n)
+}
+
+// checkBagsDone reports ids or offsets that changed while a kernel of bags ran; done is -1 at such offsets.
+func checkBagsDone(op string, done, want int) error {
+	if done < 0 {
+		return fmt.Errorf("%w (%s, offsets)", ErrChanged, op)
+	}
+	return checkDone(op, done, want)
+}
