@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/rowvec/rowvec/kernels"
 )
@@ -129,4 +130,48 @@ func ExampleAddAngles() {
 func ExampleFirstOutside() {
 	fmt.Println(kernels.FirstOutside([]int{2, 0, 4, -1}, 4), kernels.FirstOutside([]uint32{2, 0}, 4))
 	// Output: 2 -1
+}
+
+// Row 1 has two gradients, which are two steps.
+func ExampleUpdateSGD() {
+	weights := exampleTable()
+	kernels.UpdateSGD(weights, []int{1, 0, 1}, kernels.Matrix{Rows: 3, Cols: 2, Data: []float32{1, 2, 3, 4, 5, 6}, Stride: 2}, 0.5, 0)
+	fmt.Println(weights.Data[:4])
+	// Output: [-1.5 -1 7 7]
+}
+
+func ExampleUpdateAdagrad() {
+	weights := exampleTable()
+	sums := kernels.Matrix{Rows: 4, Cols: 2, Data: make([]float32, 8), Stride: 2}
+	grad := kernels.Matrix{Rows: 1, Cols: 2, Data: []float32{3, -4}, Stride: 2}
+	kernels.UpdateAdagrad(weights, sums, []int{1}, grad, 0.5, 0)
+	fmt.Println(weights.Data[2:4], sums.Data[2:4])
+	// Output: [9.5 11.5] [9 16]
+}
+
+// The mean of 2*2 and 14*14 is 100, of whose root both gradients are parts.
+func ExampleUpdateRowAdagrad() {
+	weights, sums := exampleTable(), make([]float32, 4)
+	grad := kernels.Matrix{Rows: 1, Cols: 2, Data: []float32{2, 14}, Stride: 2}
+	kernels.UpdateRowAdagrad(weights, sums, []int{1}, grad, 5, 0)
+	fmt.Println(weights.Data[2:4], sums)
+	// Output: [9 4] [0 100 0 0]
+}
+
+// The first step of Adam moves each weight by the learning rate, whatever the gradient.
+func ExampleUpdateAdam() {
+	weights := exampleTable()
+	means := kernels.Matrix{Rows: 4, Cols: 2, Data: make([]float32, 8), Stride: 2}
+	squares := kernels.Matrix{Rows: 4, Cols: 2, Data: make([]float32, 8), Stride: 2}
+	grad := kernels.Matrix{Rows: 1, Cols: 2, Data: []float32{3, -0.25}, Stride: 2}
+	lr, beta1, beta2 := 0.5, 0.75, 0.9375
+	step := kernels.AdamStep{
+		MeanWeight:   float32(1 - beta1),
+		SquareWeight: float32(1 - beta2),
+		Rate:         float32(lr * math.Sqrt(1-beta2) / (1 - beta1)), // in step 1
+		Keep:         1,
+	}
+	kernels.UpdateAdam(weights, means, squares, []int{1}, grad, step)
+	fmt.Println(weights.Data[2:4], means.Data[2:4])
+	// Output: [9.5 11.5] [0.75 -0.0625]
 }
