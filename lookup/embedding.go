@@ -30,6 +30,11 @@ type Embedding struct {
 	scaled  bool
 	scale   float32
 	workers int
+
+	frozen      bool
+	byFrequency bool
+	maxNorm     float64 // 0: no limit
+	norm        float64 // which one, as in p-norm
 }
 
 // Option changes how NewEmbedding and FromMatrix make an embedding.
@@ -44,6 +49,10 @@ type settings struct {
 	seed       uint64
 	std        float32
 	normal     bool
+
+	frozen, byFrequency bool
+	limited             bool
+	maxNorm, norm       float64
 }
 
 // Xavier fills a new table uniformly from (-limit, limit) with limit = sqrt(6/(vocab+dim)), after Glorot and Bengio,
@@ -66,6 +75,23 @@ func Padding(id int) Option {
 
 // Scaled multiplies token vectors by sqrt(dim), as in Vaswani et al., "Attention is all you need" (2017), 3.4.
 func Scaled() Option { return func(s *settings) { s.scaled = true } }
+
+// Frozen keeps the table as it is: backward passes add nothing to its gradient, as freeze=True of
+// nn.Embedding.from_pretrained has it. The table remains one of Parameters.
+func Frozen() Option { return func(s *settings) { s.frozen = true } }
+
+// ScaleGradByFrequency has backward passes divide the gradient of a token by the number of times that its id occurs in the
+// input, as scale_grad_by_freq of nn.Embedding: each row of dOut is multiplied by scale/count, rounded, where scale is Scale,
+// and the sum of the rows of an id, from +0, is what a gradient grows by.
+func ScaleGradByFrequency() Option { return func(s *settings) { s.byFrequency = true } }
+
+// MaxNorm has each row that a forward pass looks up scaled in place before, if its norm exceeds max: by max/(norm+1e-7), once for each
+// row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0, and the largest |x| for
+// an infinite one; p = 2 is usual. It is computed in float64, max and p must be above 0 and max finite. A forward pass
+// then writes to the table, and must not be called while anything else uses it.
+func MaxNorm(max, p float64) Option {
+	return func(s *settings) { s.limited, s.maxNorm, s.norm = true, max, p }
+}
 
 // Workers bounds the number of goroutines that one call splits large work over. The default, 0, is GOMAXPROCS at the
 // time that the embedding is made. Results have the same bits for any number.
@@ -132,6 +158,10 @@ func (s settings) check(op string, vocab int) error {
 		return check.AtLeast(op, "workers", s.workers, 0)
 	case s.normal && !(s.std >= 0 && s.std <= math.MaxFloat32):
 		return fmt.Errorf("rowvec: %s: standard deviation is %v, want a finite one of at least 0", op, s.std)
+	case s.limited && !(s.maxNorm > 0 && s.maxNorm <= math.MaxFloat64):
+		return fmt.Errorf("rowvec: %s: maximum norm is %v, want a finite one above 0", op, s.maxNorm)
+	case s.limited && !(s.norm > 0):
+		return fmt.Errorf("rowvec: %s: p of the norm is %v, want above 0", op, s.norm)
 	}
 	return nil
 }
@@ -144,7 +174,10 @@ func checkSizes(op, vocabName string, vocab int, dimName string, dim int) error 
 }
 
 func newEmbedding(weight rowvec.Matrix, s settings) *Embedding {
-	e := &Embedding{weight: weight, padding: -1, scaled: s.scaled, scale: 1, workers: s.workers}
+	e := &Embedding{
+		weight: weight, padding: -1, scaled: s.scaled, scale: 1, workers: s.workers,
+		frozen: s.frozen, byFrequency: s.byFrequency, maxNorm: s.maxNorm, norm: s.norm,
+	}
 	if s.hasPadding {
 		e.padding = s.padding
 	}
@@ -189,6 +222,9 @@ func (e *Embedding) Weight() rowvec.Matrix { return e.weight }
 // Scale returns what vectors are multiplied by: sqrt(dim) rounded to float32 if the embedding is Scaled, or else 1.
 func (e *Embedding) Scale() float32 { return e.scale }
 
+// Frozen reports whether the table is kept as it is.
+func (e *Embedding) Frozen() bool { return e.frozen }
+
 // PaddingID returns the padding id; ok is false if there is none.
 func (e *Embedding) PaddingID() (id int, ok bool) { return max(e.padding, 0), e.padding >= 0 }
 
@@ -203,7 +239,7 @@ func (e *Embedding) Forward(dst rowvec.Matrix, in Input) error {
 
 // Backward adds to grad, a dense gradient of the table, that of Forward, given the gradient dOut of its result: row
 // ids[i] of grad grows by row i of dOut, multiplied by sqrt(dim) if the embedding is Scaled, for i ascending. The row of
-// the padding id is left alone.
+// the padding id is left alone, and all of them if the embedding is Frozen.
 func (e *Embedding) Backward(grad rowvec.Matrix, in Input, dOut rowvec.Matrix) error {
 	return backwardPass("lookup.Embedding.Backward", e, nil, [2]rowvec.Matrix{grad}, in, dOut)
 }
@@ -219,6 +255,15 @@ func (e *Embedding) suffix() (s string) {
 	}
 	if e.scaled {
 		s += ", scaled"
+	}
+	if e.maxNorm > 0 {
+		s += fmt.Sprintf(", max norm=%v (p=%v)", e.maxNorm, e.norm)
+	}
+	if e.byFrequency {
+		s += ", gradient by frequency"
+	}
+	if e.frozen {
+		s += ", frozen"
 	}
 	return s
 }

@@ -18,8 +18,10 @@ type Input struct {
 	seq     int   // tokens in each sequence of a batch
 	offsets []int // of a ragged batch
 	at      []int // explicit positions
+	weights []float32
 	start   int
 	ragged  bool
+	open    bool // the offsets are without the last one
 	placed  bool // at holds the positions
 }
 
@@ -34,6 +36,19 @@ func Batch[I rowvec.ID](ids []I, seq int) Input { return Input{ids: viewOf(ids),
 // offsets begin with 0, do not descend, and end with len(ids); they may be nil if there are no ids.
 func Ragged[I rowvec.ID](ids []I, offsets []int) Input {
 	return Input{ids: viewOf(ids), offsets: offsets, ragged: true}
+}
+
+// RaggedFrom is Ragged with offsets that say only where sequences begin: each ends where the next one begins, and the last
+// one with the ids. It is what nn.EmbeddingBag takes without include_last_offset.
+func RaggedFrom[I rowvec.ID](ids []I, offsets []int) Input {
+	return Input{ids: viewOf(ids), offsets: offsets, ragged: true, open: true}
+}
+
+// Weighted gives each token a weight, which a Bag multiplies its vector by in a sum: per_sample_weights of
+// nn.EmbeddingBag. There is one for each id. Nothing else looks at weights.
+func (in Input) Weighted(weights []float32) Input {
+	in.weights = weights
+	return in
 }
 
 // From lets each sequence begin at position start instead of 0, as where a decoder continues from a cache.
@@ -78,6 +93,11 @@ func (in *Input) apart(op, name string, m rowvec.Matrix) error {
 	if err := check.Apart(op, name, m, "ids", in.ids.memory()); err != nil {
 		return err
 	}
+	if n := len(in.weights); n > 0 {
+		if err := check.Apart(op, name, m, "weights", rowvec.Matrix{Rows: 1, Cols: n, Data: in.weights, Stride: n}); err != nil {
+			return err
+		}
+	}
 	if in.placed {
 		if err := check.Apart(op, name, m, "positions", viewOf(in.at).memory()); err != nil {
 			return err
@@ -92,7 +112,11 @@ func (in *Input) apart(op, name string, m rowvec.Matrix) error {
 func (in *Input) checkOffsets(op string) error {
 	n := in.Len()
 	if len(in.offsets) == 0 {
-		return check.AtLeast(op, "len(offsets)", 0, min(n, 1)*2)
+		want := 2
+		if in.open {
+			want = 1
+		}
+		return check.AtLeast(op, "len(offsets)", 0, min(n, 1)*want)
 	}
 	if err := check.Equal(op, "offsets[0]", in.offsets[0], 0); err != nil {
 		return err
@@ -102,7 +126,11 @@ func (in *Input) checkOffsets(op string) error {
 			return check.AtLeast(op, fmt.Sprintf("offsets[%d]", b+1), offset, in.offsets[b])
 		}
 	}
-	return check.Equal(op, "last of offsets", in.offsets[len(in.offsets)-1], n)
+	last := in.offsets[len(in.offsets)-1]
+	if in.open {
+		return check.AtMost(op, "last of offsets", last, n)
+	}
+	return check.Equal(op, "last of offsets", last, n)
 }
 
 // positions returns the number of positions that the tokens need, all of which must be below limit.
@@ -121,8 +149,9 @@ func (in *Input) positions(op string, limit int) (int, error) {
 		return slices.Max(in.at) + 1, nil
 	case in.ragged:
 		longest = 0
-		for b, offset := range in.offsets[1:] {
-			longest = max(longest, offset-in.offsets[b])
+		for b := range in.sequences() {
+			first, end := in.sequenceSpan(b)
+			longest = max(longest, end-first)
 		}
 	}
 	if err := check.Positions(op, "sequence length", longest, in.start, limit); err != nil {
@@ -141,7 +170,7 @@ func (in *Input) run(lo, hi int) (start, seq, n int) {
 		return in.at[lo], n, n
 	case in.ragged:
 		b := in.sequence(lo)
-		n = min(hi, in.offsets[b+1]) - lo
+		n = min(hi, in.end(b)) - lo
 		return in.start + lo - in.offsets[b], n, n
 	}
 	if phase := lo % in.seq; phase != 0 || hi-lo < in.seq {
@@ -155,7 +184,7 @@ func (in *Input) run(lo, hi int) (start, seq, n int) {
 func (in *Input) fill(at []int, lo int) {
 	b := in.sequence(lo)
 	for i := range at {
-		for lo+i == in.offsets[b+1] { // also over empty sequences
+		for lo+i == in.end(b) { // also over empty sequences
 			b++
 		}
 		at[i] = in.start + lo + i - in.offsets[b]
@@ -165,6 +194,47 @@ func (in *Input) fill(at []int, lo int) {
 // sequence returns the number of the sequence of a ragged batch that row i is in.
 func (in *Input) sequence(i int) int {
 	return sort.SearchInts(in.offsets, i+1) - 1
+}
+
+// sequences returns the number of sequences.
+func (in *Input) sequences() int {
+	switch {
+	case in.open:
+		return len(in.offsets)
+	case in.ragged:
+		return max(0, len(in.offsets)-1)
+	}
+	return in.Len() / in.seq
+}
+
+// end returns where sequence b of a ragged batch ends.
+func (in *Input) end(b int) int {
+	if b+1 < len(in.offsets) {
+		return in.offsets[b+1]
+	}
+	return in.Len()
+}
+
+// sequenceSpan returns where sequence b begins and ends: among the ids even if its offsets have changed since the check.
+func (in *Input) sequenceSpan(b int) (first, end int) {
+	if !in.ragged {
+		return b * in.seq, (b + 1) * in.seq
+	}
+	first = min(max(in.offsets[b], 0), in.Len())
+	return first, min(max(in.end(b), first), in.Len())
+}
+
+// bagOf returns the sequence that each token is in, in buffer if that is large enough.
+func (in *Input) bagOf(buffer []int) []int {
+	bags := slices.Grow(buffer[:0], in.Len())[:in.Len()]
+	clear(bags)
+	for b := range in.sequences() {
+		first, end := in.sequenceSpan(b)
+		for i := first; i < end; i++ {
+			bags[i] = b
+		}
+	}
+	return bags
 }
 
 // noLimit is the limit of positions that have none.

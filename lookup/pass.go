@@ -100,6 +100,11 @@ func forwardPass(op string, tokens *Embedding, positions Positions, dst rowvec.M
 		}
 	}
 
+	if tokens.maxNorm > 0 {
+		if err := tokens.renormalise(op, in.ids); err != nil {
+			return err
+		}
+	}
 	p := passes.Get().(*pass)
 	p.tokens, p.positions, p.table, p.in, p.out, p.stored = tokens, positions, table, in, dst, stored
 	p.size = n
@@ -241,12 +246,17 @@ func backwardPass(
 		return err
 	}
 
+	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
+	if tokens.byFrequency && !tokens.frozen {
+		if err := backwardByFrequency(op, tokens, grads[0], in, dOut, workers); err != nil || !learned {
+			return err
+		}
+	}
 	p := passes.Get().(*pass)
 	p.tokens, p.in, p.out, p.grads = tokens, in, dOut, grads
 	if learned {
 		p.positions = positions
 	}
-	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
 	p.size = max(partColumns, ((dim+workers-1)/workers+lineElements-1)&^(lineElements-1))
 	return p.end(op, p.backward.Do(workers, (dim+p.size-1)/p.size))
 }
@@ -257,8 +267,13 @@ func (p *pass) backwardPart(part int) error {
 	lo := part * p.size
 	hi := min(lo+p.size, p.tokens.Dim())
 	dOut := columns(p.out, lo, hi)
-	if err := p.backwardTokens(columns(p.grads[0], lo, hi), dOut); err != nil || p.positions == nil {
-		return err
+	if !p.tokens.frozen && !p.tokens.byFrequency {
+		if err := p.backwardTokens(columns(p.grads[0], lo, hi), dOut); err != nil {
+			return err
+		}
+	}
+	if p.positions == nil {
+		return nil
 	}
 	return p.backwardPositions(columns(p.grads[1], lo, hi), dOut)
 }

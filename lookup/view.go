@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
@@ -91,6 +92,22 @@ func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix) er
 		return rowvec.ScatterAdd(dst, as[uint64](v), alpha, src)
 	}
 	return rowvec.ScatterAdd(dst, as[uint32](v), alpha, src)
+}
+
+// has reports whether id is among the ids.
+func (v view) has(id int) bool {
+	if v.wide() {
+		return slices.Contains(as[uint64](v), uint64(id))
+	}
+	return slices.Contains(as[uint32](v), uint32(id))
+}
+
+// at returns id number i.
+func (v view) at(i int) uint64 {
+	if v.wide() {
+		return as[uint64](v)[i]
+	}
+	return uint64(as[uint32](v)[i])
 }
 
 // runWithout returns the first run at or behind lo of ids that are not id; it is empty at the end.

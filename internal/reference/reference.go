@@ -109,6 +109,51 @@ type Vector struct {
 	Scaled      Matrix `json:"scaled"`       // Alpha*Dst
 }
 
+// Options is a case of the options of PyTorch's nn.Embedding.
+type Options struct {
+	Name        string  `json:"name"`
+	Table       Matrix  `json:"table"`
+	Padding     int     `json:"padding"` // the id without a gradient, or -1
+	ByFrequency bool    `json:"by_frequency"`
+	MaxNorm     float64 `json:"max_norm"` // 0: none
+	Norm        float64 `json:"norm"`     // 0: infinite
+	IDs         []int   `json:"ids"`
+	DOut        Matrix  `json:"dout"`
+	Out         Matrix  `json:"out"`
+	TableAfter  Matrix  `json:"table_after"`
+	Grad        Matrix  `json:"grad"`
+}
+
+// Bags is a case of PyTorch's nn.EmbeddingBag.
+type Bags struct {
+	Name        string `json:"name"`
+	Table       Matrix `json:"table"`
+	Mode        string `json:"mode"`    // "sum", "mean", "max" or "weighted", which is a sum of products with Weights
+	Padding     int    `json:"padding"` // the id that is left out, or -1
+	IDs         []int  `json:"ids"`
+	Offsets     []int  `json:"offsets"` // without the last one
+	Weights     Matrix `json:"weights"`
+	DOut        Matrix `json:"dout"`
+	Out         Matrix `json:"out"`
+	Grad        Matrix `json:"grad"`
+	WeightsGrad Matrix `json:"weights_grad"` // empty unless Mode is "weighted"
+}
+
+// Training is a case of PyTorch's optimizers on the sparse gradients of an embedding.
+type Training struct {
+	Name    string `json:"name"`
+	Method  string `json:"method"` // "sgd", "adagrad" or "adam"
+	Padding int    `json:"padding"`
+	Table   Matrix `json:"table"`
+	Steps   []struct {
+		Rate  float64  `json:"rate"`
+		IDs   []int    `json:"ids"`
+		DOut  Matrix   `json:"dout"`
+		Table Matrix   `json:"table"` // after the step
+		State []Matrix `json:"state"` // likewise
+	} `json:"steps"`
+}
+
 // ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
 // it gets; so do the functions below.
 func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }
@@ -136,6 +181,15 @@ func SinusoidCases(tb testing.TB) []Sinusoid { tb.Helper(); return load[Sinusoid
 
 // VectorCases returns the cases of vector.json.
 func VectorCases(tb testing.TB) []Vector { tb.Helper(); return load[Vector](tb, "vector.json") }
+
+// OptionsCases returns the cases of options.json.
+func OptionsCases(tb testing.TB) []Options { tb.Helper(); return load[Options](tb, "options.json") }
+
+// BagsCases returns the cases of bags.json.
+func BagsCases(tb testing.TB) []Bags { tb.Helper(); return load[Bags](tb, "bags.json") }
+
+// TrainingCases returns the cases of training.json.
+func TrainingCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "training.json") }
 
 func load[T any](tb testing.TB, name string) []T {
 	tb.Helper()

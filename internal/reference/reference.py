@@ -337,6 +337,103 @@ def vector():
           "bits from PyTorch.", cases)
 
 
+# The options of nn.Embedding.
+
+def options():
+    cases = []
+    for k, dim in enumerate([1, 3, 17]):
+        for name, padding, by_frequency, max_norm, norm in [
+                ("frequency", -1, True, 0, 2), ("frequency and padding", 3, True, 0, 2), ("norm 2", -1, False, 1.5, 2),
+                ("norm 1", 0, False, 2.5, 1), ("norm inf", -1, False, 0.75, math.inf), ("norm 3", -1, True, 1.25, 3)]:
+            draw = random(700 + k)
+            vocab, n = 6, 12
+            weight, ids, dout = draw(vocab, dim), draw.ids(vocab, n), draw(n, dim)
+            ids[0], ids[-1] = 3, 3
+            module = nn.Embedding(vocab, dim, padding_idx=None if padding < 0 else padding, max_norm=max_norm or None,
+                                  norm_type=norm, scale_grad_by_freq=by_frequency)
+            module.weight.data = tensor(weight)
+            out = module(torch.from_numpy(ids))
+            out.backward(tensor(dout))
+            cases.append({"name": "%s/dim=%d" % (name, dim), "table": matrix(weight), "padding": padding,
+                          "by_frequency": by_frequency, "max_norm": max_norm, "norm": 0 if norm == math.inf else norm,
+                          "ids": ints(ids), "dout": matrix(dout), "out": matrix(out.detach().numpy()),
+                          "table_after": matrix(module.weight.detach().numpy()),
+                          "grad": matrix(module.weight.grad.numpy())})
+    write("options", "PyTorch nn.Embedding with padding_idx, scale_grad_by_freq, and max_norm (0: none) with norm_type (0: "
+          "infinite): its result, its weight after that, and the weight's gradient for the gradient dout of its result. "
+          "PyTorch computes norms in float32, and adds the rows of a gradient with fused multiply-add.", cases)
+
+
+# nn.EmbeddingBag.
+
+def bags():
+    cases = []
+    for k, dim in enumerate([1, 3, 17]):
+        for mode in "sum", "mean", "max", "weighted":
+            for padding in -1, 2:
+                draw = random(800 + k)
+                vocab, n = 7, 20
+                weight, ids = draw(vocab, dim), draw.ids(vocab, n)
+                offsets = np.array([0, 0, 3, 4, 11, 11, 12])  # the first and the fifth bag are empty
+                ids[3] = 2  # of the third bag, which has no other
+                ids[4:6] = 5
+                weight[6, 0], weight[1, 0] = weight[5, 0], -0.0
+                dout, factors = draw(len(offsets), dim), draw(n)
+                module = nn.EmbeddingBag(vocab, dim, mode="sum" if mode == "weighted" else mode,
+                                         padding_idx=None if padding < 0 else padding)
+                module.weight.data = tensor(weight)
+                w = tensor(factors).requires_grad_() if mode == "weighted" else None
+                out = module(torch.from_numpy(ids), torch.from_numpy(offsets), per_sample_weights=w)
+                out.backward(tensor(dout))
+                cases.append({"name": "%s/padding=%d/dim=%d" % (mode, padding, dim), "table": matrix(weight),
+                              "mode": mode, "padding": padding, "ids": ints(ids), "offsets": ints(offsets),
+                              "weights": matrix(factors), "dout": matrix(dout), "out": matrix(out.detach().numpy()),
+                              "grad": matrix(module.weight.grad.numpy()),
+                              "weights_grad": matrix(np.zeros(0, f32) if w is None else w.grad.numpy())})
+    write("bags", "PyTorch nn.EmbeddingBag of modes sum, mean and max, and of sum with per_sample_weights (weighted); offsets "
+          "are without the last one; padding -1 is none. grad is the weight's gradient for the gradient dout of out, "
+          "weights_grad that of the weights. PyTorch uses fused multiply-add, for a mean the reciprocal, and orders of its "
+          "own.", cases)
+
+
+# Optimizers on sparse gradients, over several steps.
+
+def training_case(method, dim, seed):
+    draw = random(seed)
+    vocab, n, padding = 9, 12, 0
+    module = nn.Embedding(vocab, dim, padding_idx=padding, sparse=True)
+    weight = draw(vocab, dim)
+    weight[padding] = 0
+    module.weight.data = tensor(weight)
+    optimizer = {
+        "sgd": lambda p: torch.optim.SGD(p, lr=0.125),
+        "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.05, initial_accumulator_value=0.25),
+        "adam": lambda p: torch.optim.SparseAdam(p, lr=0.01, betas=(0.8, 0.95)),
+    }[method](list(module.parameters()))
+    steps = []
+    for t in range(5):
+        if t == 3:
+            optimizer.param_groups[0]["lr"] *= 0.5
+        ids, dout = draw.ids(vocab, n), draw(n, dim)
+        optimizer.zero_grad()
+        module(torch.from_numpy(ids)).backward(tensor(dout))
+        optimizer.step()
+        state = optimizer.state[module.weight]
+        kept = [state[k].numpy() for k in {"sgd": [], "adagrad": ["sum"], "adam": ["exp_avg", "exp_avg_sq"]}[method]]
+        steps.append({"rate": optimizer.param_groups[0]["lr"], "ids": ints(ids), "dout": matrix(dout),
+                      "table": matrix(module.weight.detach().numpy()), "state": [matrix(k.copy()) for k in kept]})
+    return {"name": "%s/dim=%d" % (method, dim), "method": method, "padding": padding, "table": matrix(weight), "steps": steps}
+
+
+def training():
+    write("training", "PyTorch nn.Embedding(sparse=True, padding_idx=0) trained for five steps, on the gradients dout of its "
+          "results, by SGD(lr=0.125), Adagrad(lr=0.1, lr_decay=0.05, initial_accumulator_value=0.25) or "
+          "SparseAdam(lr=0.01, betas=(0.8, 0.95)), with the rate halved before the fourth step: the weight and what the "
+          "optimizer keeps after each step.",
+          [training_case(method, dim, 900 + 10 * i + k)
+           for i, method in enumerate(["sgd", "adagrad", "adam"]) for k, dim in enumerate([1, 3, 17])])
+
+
 assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
 forward()
 scatter()
@@ -345,3 +442,6 @@ positions()
 layer()
 sinusoid()
 vector()
+options()
+bags()
+training()

@@ -1,0 +1,354 @@
+package lookup
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/internal/work"
+)
+
+// Pooling is what a Bag makes of the vectors of several tokens.
+type Pooling int
+
+const (
+	Sum  Pooling = iota // their sum, or that of products with the weights of the input
+	Mean                // their sum divided by their number
+	Max                 // the greatest of them, element by element
+)
+
+// String returns "sum", "mean" or "max".
+func (p Pooling) String() string {
+	switch p {
+	case Sum:
+		return "sum"
+	case Mean:
+		return "mean"
+	case Max:
+		return "max"
+	}
+	return fmt.Sprintf("Pooling(%d)", int(p))
+}
+
+// Bag turns bags of tokens into one vector each, without making those of the tokens, as PyTorch's nn.EmbeddingBag does.
+// A bag is a sequence of an Input: Batch gives bags of one size, Ragged those of any sizes, also none, and RaggedFrom is for
+// offsets without the last one.
+//
+// Tokens are added up from +0 in their order, so results have the same bits on every machine and for any number of workers. A bag without
+// tokens gives zeros. The padding id of the embedding is no token of a bag, and does not count for a mean.
+type Bag struct {
+	tokens  *Embedding
+	pooling Pooling
+}
+
+// NewBag returns the bag of a pooling over the table of tokens, whose options it works by. It is an error if there are no
+// tokens, if they are Scaled, which bags are not, or if ScaleGradByFrequency comes together with Max.
+func NewBag(tokens *Embedding, pooling Pooling) (*Bag, error) {
+	const op = "lookup.NewBag"
+	switch {
+	case tokens == nil:
+		return nil, fmt.Errorf("rowvec: %s: tokens is nil", op)
+	case pooling < Sum || pooling > Max:
+		return nil, fmt.Errorf("rowvec: %s: pooling is %d, want %d (sum), %d (mean) or %d (max)", op, int(pooling), Sum, Mean, Max)
+	case tokens.scaled:
+		return nil, fmt.Errorf("rowvec: %s: tokens are Scaled, and bags have no scale", op)
+	case tokens.byFrequency && pooling == Max:
+		return nil, fmt.Errorf("rowvec: %s: a maximum has no gradient by frequency", op)
+	}
+	return &Bag{tokens, pooling}, nil
+}
+
+// Tokens returns the token embedding.
+func (b *Bag) Tokens() *Embedding { return b.tokens }
+
+// Pooling returns what the bag does.
+func (b *Bag) Pooling() Pooling { return b.pooling }
+
+// Dim returns the length of a vector.
+func (b *Bag) Dim() int { return b.tokens.Dim() }
+
+// Parameters returns the table, named token.weight.
+func (b *Bag) Parameters() []Parameter { return b.tokens.Parameters() }
+
+// String says what the bag is, such as Bag(mean, vocab=50257, dim=768, padding=0).
+func (b *Bag) String() string {
+	return fmt.Sprintf("Bag(%s, vocab=%d, dim=%d%s)", b.pooling, b.tokens.Vocab(), b.Dim(), b.tokens.suffix())
+}
+
+// bagPass is one forward call on its way; it is used again.
+type bagPass struct {
+	bag     *Bag
+	in      Input
+	weights []float32
+	dst     rowvec.Matrix
+	size    int // bags of a part
+	crew    *work.Crew
+
+	kept // where there is padding
+}
+
+var bagPasses = sync.Pool{New: func() any {
+	p := new(bagPass)
+	p.crew = work.New(p.part)
+	return p
+}}
+
+// check reports an input that does not fit the bag.
+func (b *Bag) check(op string, in *Input) error {
+	if err := in.check(op, b.tokens.Vocab()); err != nil {
+		return err
+	}
+	if in.weights == nil {
+		return nil
+	}
+	if b.pooling != Sum {
+		return fmt.Errorf("rowvec: %s: weights are for a sum, not a %s", op, b.pooling)
+	}
+	return check.Equal(op, "len(weights)", len(in.weights), in.Len())
+}
+
+// Forward sets row b of dst to what bag b of the input comes to. dst has a row for each bag and Dim columns. Errors are
+// those of Embedding.Forward, and of weights where there is no sum.
+func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
+	const op = "lookup.Bag.Forward"
+	e := b.tokens
+	if err := b.check(op, &in); err != nil {
+		return err
+	}
+	bags := in.sequences()
+	if err := check.Shape(op, "dst", dst, bags, e.Dim()); err != nil || bags == 0 {
+		return err
+	}
+	if err := check.Apart(op, "dst", dst, "token table", e.weight); err != nil {
+		return err
+	}
+	if err := in.apart(op, "dst", dst); err != nil {
+		return err
+	}
+	if e.maxNorm > 0 {
+		if err := e.renormalise(op, in.ids); err != nil {
+			return err
+		}
+	}
+	p := bagPasses.Get().(*bagPass)
+	defer func() {
+		*p = bagPass{crew: p.crew, kept: p.kept}
+		bagPasses.Put(p)
+	}()
+	p.bag, p.in, p.dst = b, in, dst
+	if e.padding >= 0 && in.ids.has(e.padding) {
+		p.keep(&p.in, e.padding)
+	}
+	p.size = bags
+	workers := e.workersFor(in.Len(), tuning.ParallelElements)
+	if workers > 1 {
+		p.size = max(1, bags/workers/4)
+	}
+	if p.crew.Do(workers, (bags+p.size-1)/p.size) != nil { // all has been checked
+		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+	}
+	return nil
+}
+
+// windowBags is the number of bags that one call of a kernel does.
+const windowBags = 256
+
+func (p *bagPass) part(part int) error {
+	lo := part * p.size
+	hi := min(lo+p.size, p.dst.Rows)
+	for ; lo < hi; lo += windowBags {
+		var offsets [windowBags + 1]int
+		n := min(windowBags, hi-lo)
+		first, _ := p.in.sequenceSpan(lo)
+		for i := range n {
+			_, end := p.in.sequenceSpan(lo + i)
+			offsets[i+1] = end - first
+		}
+		last := first + offsets[n]
+		if last < first || last > p.in.Len() {
+			return rowvec.ErrChanged
+		}
+		var weights []float32
+		if p.in.weights != nil {
+			weights = p.in.weights[first:last]
+		}
+		if err := p.bag.pool(rows(p.dst, lo, lo+n), p.in.ids.slice(first, last), offsets[:n+1], weights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Bag) pool(dst rowvec.Matrix, ids view, offsets []int, weights []float32) error {
+	if ids.wide() {
+		return pool(b, dst, as[uint64](ids), offsets, weights)
+	}
+	return pool(b, dst, as[uint32](ids), offsets, weights)
+}
+
+func pool[I rowvec.ID](b *Bag, dst rowvec.Matrix, ids []I, offsets []int, weights []float32) error {
+	switch b.pooling {
+	case Mean:
+		return rowvec.BagMean(dst, b.tokens.weight, ids, offsets)
+	case Max:
+		return rowvec.BagMax(dst, b.tokens.weight, ids, offsets)
+	}
+	return rowvec.BagSum(dst, b.tokens.weight, ids, offsets, weights)
+}
+
+// kept is an input without its padding.
+type kept struct {
+	ids     []uint64
+	offsets []int
+	weights []float32
+}
+
+// keep has in be what it is without padding, in memory of k.
+func (k *kept) keep(in *Input, padding int) {
+	k.ids, k.offsets, k.weights = k.ids[:0], append(k.offsets[:0], 0), k.weights[:0]
+	for b := range in.sequences() {
+		first, end := in.sequenceSpan(b)
+		for i := first; i < end; i++ {
+			id := in.ids.at(i)
+			if id == uint64(padding) {
+				continue
+			}
+			k.ids = append(k.ids, id)
+			if in.weights != nil {
+				k.weights = append(k.weights, in.weights[i])
+			}
+		}
+		k.offsets = append(k.offsets, len(k.ids))
+	}
+	weights := k.weights
+	if in.weights == nil {
+		weights = nil
+	}
+	*in = Input{ids: viewOf(k.ids), offsets: k.offsets, ragged: true, weights: weights}
+}
+
+// BackwardSparse adds to grad, a gradient of the table, that of Forward, given the gradient dOut of its result: for each
+// token its row of dOut, multiplied by its weight of the input, or by 1/n for the mean of n tokens, rounded; for a maximum, the elements of dOut that the
+// token gave, where of equal ones the first gave it. The table must be as it was in Forward. grad does not get
+// the row of the padding id.
+func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error {
+	const op = "lookup.Bag.BackwardSparse"
+	e := b.tokens
+	if err := b.check(op, &in); err != nil {
+		return err
+	}
+	if err := check.Shape(op, "dOut", dOut, in.sequences(), e.Dim()); err != nil {
+		return err
+	}
+	if err := grad.fits(op, "gradient", e.Vocab(), e.Dim()); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "the gradient", grad.all(), "dOut", dOut); err != nil || e.frozen || in.Len() == 0 {
+		return err
+	}
+	s := &grad.batch
+	if !s.group(in.ids, e.padding, e.Vocab()) {
+		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+	}
+	workers := e.workersFor(in.Len(), tuning.ParallelGradientElements)
+	if b.pooling == Max {
+		return b.backwardMax(op, grad, &in, dOut, workers)
+	}
+	s.rows = dOut
+	b.share(s, &in)
+	if err := grad.try(op, workers); err != nil {
+		return err
+	}
+	return grad.commit(workers)
+}
+
+// share turns the places of s from those of tokens into those of bags, and sets the weights that their rows have.
+func (b *Bag) share(s *sums, in *Input) {
+	s.bags = in.bagOf(s.bags)
+	s.weights = nil
+	if in.weights != nil || b.pooling == Mean || b.tokens.byFrequency {
+		s.memory = slices.Grow(s.memory[:0], len(s.at))[:len(s.at)]
+		s.weights = s.memory
+	}
+	if b.pooling == Mean {
+		s.counts = slices.Grow(s.counts[:0], in.sequences())[:in.sequences()]
+		clear(s.counts)
+		for _, place := range s.at {
+			s.counts[s.bags[place]]++
+		}
+	}
+	for r := range s.ids {
+		for i := s.offsets[r]; i < s.offsets[r+1]; i++ {
+			place := s.at[i]
+			s.at[i] = s.bags[place]
+			if s.weights == nil {
+				continue
+			}
+			w := float32(1)
+			switch {
+			case in.weights != nil:
+				w = in.weights[place]
+			case b.pooling == Mean:
+				w = 1 / float32(s.counts[s.bags[place]])
+			}
+			if b.tokens.byFrequency {
+				w /= float32(s.offsets[r+1] - s.offsets[r])
+			}
+			s.weights[i] = w
+		}
+	}
+}
+
+// backwardMax adds the gradient of maxima, whose groups grad has formed.
+func (b *Bag) backwardMax(op string, grad *Gradient, in *Input, dOut rowvec.Matrix, workers int) error {
+	s, dim := &grad.batch, b.Dim()
+	n := len(s.ids)
+	s.bags = slices.Grow(s.bags[:0], in.Len())[:in.Len()] // the group of each token, or -1
+	for i := range s.bags {
+		s.bags[i] = -1
+	}
+	for r := range s.ids {
+		for _, place := range s.at[s.offsets[r]:s.offsets[r+1]] {
+			s.bags[place] = r
+		}
+	}
+	s.memory = slices.Grow(s.memory[:0], (n+1)*dim)[:(n+1)*dim]
+	values, best := s.memory[:n*dim], s.memory[n*dim:]
+	clear(values)
+	s.counts = slices.Grow(s.counts[:0], dim)[:dim]
+	from := s.counts // the group that has given each element
+	for bag := range in.sequences() {
+		first, end := in.sequenceSpan(bag)
+		empty := true
+		for i := first; i < end; i++ {
+			r := s.bags[i]
+			if r < 0 {
+				continue
+			}
+			for j, x := range b.tokens.weight.Row(s.ids[r]) {
+				if empty || x > best[j] {
+					best[j], from[j] = x, r
+				}
+			}
+			empty = false
+		}
+		if empty {
+			continue
+		}
+		for j, x := range dOut.Row(bag) {
+			values[from[j]*dim+j] += x
+		}
+	}
+	for r := range n {
+		s.at[r], s.offsets[r+1] = r, r+1
+	}
+	s.at, s.weights = s.at[:n], nil
+	s.rows = rowvec.Matrix{Rows: n, Cols: dim, Data: values, Stride: dim}
+	if err := grad.try(op, workers); err != nil {
+		return err
+	}
+	return grad.commit(workers)
+}

@@ -1,0 +1,331 @@
+package lookup_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/lookup"
+)
+
+func dense(t testing.TB, g *lookup.Gradient, rows, cols int) rowvec.Matrix {
+	t.Helper()
+	m := newMatrix(t, rows, cols)
+	if err := g.AddTo(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// add adds b to a.
+func add(t testing.TB, a, b rowvec.Matrix) {
+	t.Helper()
+	if err := rowvec.Add(a.Data, b.Data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkRows reports rows of g that are not ascending, or not those that ids choose without the padding id.
+func checkRows(t *testing.T, what string, g *lookup.Gradient, ids []int, padding int) {
+	t.Helper()
+	want := slices.Clone(ids)
+	want = slices.DeleteFunc(want, func(id int) bool { return id == padding })
+	slices.Sort(want)
+	want = slices.Compact(want)
+	if !slices.Equal(g.IDs(), want) || g.Len() != len(want) || g.Values().Rows != len(want) {
+		t.Fatalf("%s: rows %v, want %v", what, g.IDs(), want)
+	}
+}
+
+// TestSparse holds row-sparse gradients to dense ones: of one batch from nothing, and of a second one on top.
+func TestSparse(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 6, 33, 768} {
+			for kind, layer := range layers(t, dim, 2) {
+				sparse := layer.NewSparseGradients()
+				for _, b := range batches() {
+					what := fmt.Sprintf("%s, dim %d, %s", kind, dim, b.name)
+					dOut := fill(newMatrix(t, b.in.Len(), dim), 9)
+					want := layer.NewGradients()
+					if err := layer.Backward(want, b.in, dOut); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					for i := range sparse {
+						sparse[i].Clear()
+					}
+					if err := layer.BackwardSparse(sparse, b.in, dOut); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					padding := -1
+					if id, ok := layer.Tokens().PaddingID(); ok {
+						padding = id
+					}
+					checkRows(t, what, sparse[0], b.ids, padding)
+					for i := range want {
+						compare(t, what, dense(t, sparse[i], want[i].Rows, dim), want[i])
+					}
+
+					second := batches()[2] // other rows, and some of the same
+					dOut = fill(newMatrix(t, second.in.Len(), dim), 10)
+					more := layer.NewGradients()
+					if err := layer.Backward(more, second.in, dOut); err != nil {
+						t.Fatal(err)
+					}
+					if err := layer.BackwardSparse(sparse, second.in, dOut); err != nil {
+						t.Fatal(err)
+					}
+					checkRows(t, what, sparse[0], append(slices.Clone(b.ids), second.ids...), padding)
+					for i := range want {
+						add(t, want[i], more[i])
+						compare(t, what+", twice", dense(t, sparse[i], want[i].Rows, dim), want[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestSparseWorkers has many parts, whose number the bits must not tell, of ids of which some are frequent.
+func TestSparseWorkers(t *testing.T) {
+	defer tuning.Lower()()
+	const dim, n = 40, 4003
+	ids, _ := randomIDs[int32](n)
+	for i := range ids[:n/2] {
+		ids[i] %= 3
+	}
+	dOut := fill(newMatrix(t, n, dim), 4)
+	var want []rowvec.Matrix
+	for _, workers := range []int{1, 2, 5, 100} {
+		e := must(lookup.NewEmbedding(vocab, dim, lookup.Workers(workers), lookup.ScaleGradByFrequency(), lookup.Scaled()))
+		g, o := e.NewGradient(), must(e.NewOptimizer(lookup.Adam{}))
+		batch := must(e.NewOptimizer(lookup.RowAdagrad{}))
+		for range 2 {
+			if err := e.BackwardSparse(g, lookup.Sequence(ids), dOut); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.Step(g); err != nil {
+				t.Fatal(err)
+			}
+			if err := batch.StepBatch(e, lookup.Sequence(ids), dOut); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := []rowvec.Matrix{g.Values(), e.Weight(), o.State()[0].Value, o.State()[1].Value, batch.State()[0].Value}
+		if want == nil {
+			want = got
+		}
+		for i := range want {
+			compare(t, fmt.Sprintf("%d workers, %d", workers, i), got[i], want[i])
+		}
+	}
+}
+
+func TestFrozenAndByFrequency(t *testing.T) {
+	const dim = 5
+	ids := []int{4, 2, 4, 4, 0}
+	dOut := fill(newMatrix(t, len(ids), dim), 1)
+	frozen := must(lookup.NewEmbedding(vocab, dim, lookup.Frozen()))
+	g, d := frozen.NewGradient(), newMatrix(t, vocab, dim)
+	if err := errors.Join(frozen.BackwardSparse(g, lookup.Sequence(ids), dOut), frozen.Backward(d, lookup.Sequence(ids), dOut)); err != nil {
+		t.Fatal(err)
+	}
+	if g.Len() != 0 || !frozen.Frozen() {
+		t.Errorf("a frozen table has gradients of rows %v", g.IDs())
+	}
+	compare(t, "frozen", d, newMatrix(t, vocab, dim))
+
+	e := must(lookup.NewEmbedding(vocab, dim, lookup.ScaleGradByFrequency(), lookup.Scaled()))
+	if err := e.Backward(d, lookup.Sequence(ids), dOut); err != nil {
+		t.Fatal(err)
+	}
+	want, third := newMatrix(t, vocab, dim), e.Scale()/3
+	for j := range dim {
+		want.Row(0)[j] = float32(e.Scale() * dOut.Row(4)[j])
+		want.Row(2)[j] = float32(e.Scale() * dOut.Row(1)[j])
+		want.Row(4)[j] = float32(third*dOut.Row(0)[j]) + float32(third*dOut.Row(2)[j])
+		want.Row(4)[j] += float32(third * dOut.Row(3)[j])
+	}
+	compare(t, "by frequency", d, want)
+}
+
+func TestGradientArithmetic(t *testing.T) {
+	const dim = 7
+	g, h := must(lookup.NewGradient(vocab, dim)), must(lookup.NewGradient(50, 3))
+	rows := fill(newMatrix(t, 9, dim), 2)
+	ids := []uint32{5, 5, 90, 1, 90, 5, 2, 96, 0}
+	if err := lookup.AddRows(g, ids, 0.5, rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := lookup.AddRows(h, []int{49}, 1, fill(newMatrix(t, 1, 3), 3)); err != nil {
+		t.Fatal(err)
+	}
+	want := newMatrix(t, vocab, dim)
+	if err := rowvec.ScatterAdd(want, ids, 0.5, rows); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "AddRows", dense(t, g, vocab, dim), want)
+
+	square := func(m rowvec.Matrix) (sum float64) {
+		for _, x := range m.Data {
+			sum += float64(x) * float64(x)
+		}
+		return sum
+	}
+	norm := math.Sqrt(square(want) + square(h.Values()))
+	if got := lookup.Norm(g, h); math.Abs(got-norm) > 1e-12 {
+		t.Errorf("norm %v, want %v", got, norm)
+	}
+	before := slices.Clone(g.Values().Data)
+	if got := must(lookup.ClipNorm(norm*1.01, g, h)); math.Abs(got-norm) > 1e-12 || !slices.Equal(before, g.Values().Data) {
+		t.Errorf("a norm of %v was clipped to %v", got, norm*1.01)
+	}
+	must(lookup.ClipNorm(0.25, g, h))
+	for i, x := range g.Values().Data {
+		if want := before[i] * float32(0.25/(norm+1e-6)); x != want {
+			t.Fatalf("clipped element %d is %v, want %v", i, x, want)
+		}
+	}
+	if got := lookup.Norm(g, h); math.Abs(got-0.25) > 1e-5 {
+		t.Errorf("clipped norm %v, want 0.25", got)
+	}
+
+	again := must(lookup.NewGradient(vocab, dim))
+	if err := again.SetDense(want); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "SetDense", dense(t, again, vocab, dim), want)
+	checkRows(t, "SetDense", again, []int{0, 1, 2, 5, 90, 96}, -1)
+}
+
+// TestNotFinite: what a gradient refuses leaves it as it was, be the sum too large for a batch or only for both.
+func TestNotFinite(t *testing.T) {
+	const huge = math.MaxFloat32
+	for _, c := range []struct {
+		values   []float32 // of ids 3, 7, 3
+		row, col int
+	}{
+		{[]float32{1, 1, 1, 1, 1, float32(math.NaN())}, 3, 1},
+		{[]float32{1, 1, float32(math.Inf(1)), 1, 1, 1}, 7, 0},
+		{[]float32{1, huge, 1, 1, 1, huge}, 3, 1},
+		{[]float32{1, 1, 1, huge, 1, 1}, 7, 1},
+	} {
+		g := must(lookup.NewGradient(vocab, 2))
+		rows := rowvec.Matrix{Rows: 3, Cols: 2, Data: c.values, Stride: 2}
+		first := rowvec.Matrix{Rows: 2, Cols: 2, Data: []float32{1, 2, 3, huge}, Stride: 2}
+		for _, ids := range [][]int{nil, {50, 7}} {
+			g.Clear()
+			if err := lookup.AddRows(g, ids, 1, rowvec.Matrix{Rows: len(ids), Cols: 2, Data: first.Data, Stride: 2}); err != nil {
+				t.Fatal(err)
+			}
+			before := slices.Clone(g.Values().Data)
+			g.CheckFinite(true)
+			err := lookup.AddRows(g, []int{3, 7, 3}, 1, rows)
+			var bad *lookup.NotFiniteError
+			if ids == nil && c.row == 7 && c.values[3] == huge {
+				if err != nil {
+					t.Errorf("%v: %v", c.values, err)
+				}
+				continue // finite by itself
+			}
+			if !errors.As(err, &bad) || bad.Row != c.row || bad.Col != c.col || bad.Op != "lookup.AddRows" {
+				t.Fatalf("%v: %v", c.values, err)
+			}
+			if !slices.Equal(before, g.Values().Data) || g.Len() != len(ids) {
+				t.Errorf("%v: the gradient is now %v of %v", c.values, g.Values().Data, g.IDs())
+			}
+			g.CheckFinite(false)
+			if err := lookup.AddRows(g, []int{3, 7, 3}, 1, rows); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestStepBatch: it has the bits of the gradient and the step apart.
+func TestStepBatch(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 6, 33, 768} {
+			for _, m := range []lookup.Method{
+				lookup.SGD{WeightDecay: 0.1}, lookup.SGD{Rate: 0.5}, lookup.Adagrad{RateDecay: 0.5}, lookup.RowAdagrad{Initial: 1},
+				lookup.Adam{}, lookup.AdamW{WeightDecay: 0.25, Rate: 0.5},
+			} {
+				a := must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Scaled(), lookup.Workers(2)))
+				b := must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Scaled(), lookup.Workers(2)))
+				oa, ob := must(a.NewOptimizer(m)), must(b.NewOptimizer(m))
+				g := a.NewGradient()
+				for i, batch := range batches() {
+					dOut := fill(newMatrix(t, batch.in.Len(), dim), uint64(i))
+					g.Clear()
+					if err := errors.Join(a.BackwardSparse(g, batch.in, dOut), oa.Step(g), ob.StepBatch(b, batch.in, dOut)); err != nil {
+						t.Fatal(err)
+					}
+					what := fmt.Sprintf("%v, dim %d, %s", oa, dim, batch.name)
+					compare(t, what, b.Weight(), a.Weight())
+					for k, s := range oa.State() {
+						compare(t, what, ob.State()[k].Value, s.Value)
+					}
+				}
+				if oa.Steps() != len(batches()) || ob.Steps() != oa.Steps() {
+					t.Errorf("%d and %d steps", oa.Steps(), ob.Steps())
+				}
+			}
+		}
+	})
+}
+
+func TestTrainingAllocatesNothing(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector empties pools")
+	}
+	defer tuning.Lower()()
+	const dim, n = 64, 600
+	ids, _ := randomIDs[int32](n)
+	check := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, option := range []lookup.Option{lookup.Scaled(), lookup.ScaleGradByFrequency(), lookup.MaxNorm(1, 2)} {
+		e := must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(3), option))
+		g, dOut, in := e.NewGradient(), fill(newMatrix(t, n, dim), 1), lookup.Sequence(ids)
+		d := newMatrix(t, vocab, dim)
+		var optimizers []*lookup.Optimizer
+		for _, m := range []lookup.Method{lookup.SGD{}, lookup.Adagrad{}, lookup.RowAdagrad{}, lookup.AdamW{}} {
+			optimizers = append(optimizers, must(e.NewOptimizer(m)))
+		}
+		allocs := testing.AllocsPerRun(10, func() {
+			g.Clear()
+			check(e.Forward(dOut, in))
+			check(e.BackwardSparse(g, in, dOut))
+			check(e.BackwardSparse(g, in, dOut))
+			check(e.Backward(d, in, dOut))
+			for _, o := range optimizers {
+				check(o.Step(g))
+				check(o.StepBatch(e, in, dOut))
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("%v: %v allocations", e, allocs)
+		}
+	}
+	for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
+		bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(3))), pooling))
+		g, out, in := bag.Tokens().NewGradient(), newMatrix(t, n/4, dim), lookup.Batch(ids, 4)
+		allocs := testing.AllocsPerRun(10, func() {
+			g.Clear()
+			check(bag.Forward(out, in))
+			check(bag.BackwardSparse(g, in, out))
+		})
+		if allocs != 0 {
+			t.Errorf("%v: %v allocations", bag, allocs)
+		}
+	}
+}

@@ -1,0 +1,385 @@
+package lookup
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/pages"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/internal/work"
+)
+
+// Method is the rule that an Optimizer goes by: SGD, Adagrad, RowAdagrad, Adam or AdamW.
+type Method interface {
+	rule() rule
+}
+
+// SGD is stochastic gradient descent: see rowvec.UpdateSGD. A Rate of 0 stands for 0.01.
+type SGD struct {
+	Rate        float64
+	WeightDecay float64 // of the rows of a gradient alone
+}
+
+// Adagrad is the method of Duchi, Hazan and Singer (2011) as PyTorch has it for sparse gradients: see
+// rowvec.UpdateAdagrad. The rate of step t, from 1 on, is Rate/(1+(t-1)*RateDecay). A Rate of 0 stands for 0.01, an Epsilon
+// of 0 for 1e-10.
+type Adagrad struct {
+	Rate, RateDecay float64
+	Initial         float64 // what the sums of squares begin with
+	Epsilon         float64
+}
+
+// RowAdagrad is Adagrad with one sum for each row, of the means of squares of its gradients, as FBGEMM and DLRM have it:
+// see rowvec.UpdateRowAdagrad. Its fields are those of Adagrad.
+type RowAdagrad struct {
+	Rate, RateDecay float64
+	Initial         float64
+	Epsilon         float64
+}
+
+// Adam is the method of Kingma and Ba (2015) as PyTorch's SparseAdam has it: see rowvec.UpdateAdam. The running means of
+// a row change only in steps whose gradient has the row; the correction of bias is that of the number of all steps. A Rate of 0 stands for 0.001, a Beta1 of
+// 0 for 0.9, a Beta2 of 0 for 0.999, and an Epsilon of 0 for 1e-8.
+type Adam struct {
+	Rate         float64
+	Beta1, Beta2 float64
+	Epsilon      float64
+}
+
+// AdamW is Adam with the decoupled decay of Loshchilov and Hutter (2019): each row of a gradient is first multiplied by
+// 1-Rate*WeightDecay. Its other fields are those of Adam.
+type AdamW struct {
+	Rate         float64
+	Beta1, Beta2 float64
+	Epsilon      float64
+	WeightDecay  float64
+}
+
+type kernel int
+
+const (
+	sgd kernel = iota
+	adagrad
+	rowAdagrad
+	adam
+)
+
+// rule is what all methods come to.
+type rule struct {
+	name                           string
+	kernel                         kernel
+	rate, rateDecay, decay         float64
+	initial, epsilon, beta1, beta2 float64
+	states                         []string // their names, as in PyTorch
+}
+
+func (m SGD) rule() rule {
+	return rule{name: "SGD", kernel: sgd, rate: or(m.Rate, 0.01), decay: m.WeightDecay}
+}
+
+func (m Adagrad) rule() rule {
+	return rule{
+		name: "Adagrad", kernel: adagrad, rate: or(m.Rate, 0.01), rateDecay: m.RateDecay, initial: m.Initial,
+		epsilon: or(m.Epsilon, 1e-10), states: []string{"sum"},
+	}
+}
+
+func (m RowAdagrad) rule() rule {
+	r := Adagrad(m).rule()
+	r.name, r.kernel = "RowAdagrad", rowAdagrad
+	return r
+}
+
+func (m Adam) rule() rule {
+	return rule{
+		name: "Adam", kernel: adam, rate: or(m.Rate, 0.001), beta1: or(m.Beta1, 0.9), beta2: or(m.Beta2, 0.999),
+		epsilon: or(m.Epsilon, 1e-8), states: []string{"exp_avg", "exp_avg_sq"},
+	}
+}
+
+func (m AdamW) rule() rule {
+	r := Adam{Rate: m.Rate, Beta1: m.Beta1, Beta2: m.Beta2, Epsilon: m.Epsilon}.rule()
+	r.name, r.decay = "AdamW", m.WeightDecay
+	return r
+}
+
+// or returns x, or what stands for it if it is 0.
+func or(x, standard float64) float64 {
+	if x == 0 {
+		return standard
+	}
+	return x
+}
+
+func (r *rule) check(op string) error {
+	for _, p := range []struct {
+		name  string
+		value float64
+		below float64
+	}{
+		{"rate", r.rate, math.MaxFloat32}, {"rate decay", r.rateDecay, math.MaxFloat32},
+		{"weight decay", r.decay, math.MaxFloat32}, {"initial sum", r.initial, math.MaxFloat32},
+		{"epsilon", r.epsilon, math.MaxFloat32}, {"beta1", r.beta1, 1}, {"beta2", r.beta2, 1},
+	} {
+		if !(p.value >= 0 && p.value < p.below) {
+			return fmt.Errorf("rowvec: %s: %s of %s is %v, want at least 0 and below %v", op, p.name, r.name, p.value, p.below)
+		}
+	}
+	return nil
+}
+
+// Optimizer changes a table by row-sparse gradients: only the rows that a gradient holds, and what the method keeps of
+// them, are read and written. What an update computes has the same bits on every machine and for any number of workers. A
+// step must not be taken while anything else uses the table.
+type Optimizer struct {
+	parameter Parameter
+	rule      rule
+	states    []rowvec.Matrix
+	steps     int
+	workers   int
+
+	now   update
+	ids   []int         // of the step in progress
+	grads rowvec.Matrix // its rows; none if batch has to be added up first
+	batch sums
+	size  int // of a part: rows, or places of the batch
+	crew  *work.Crew
+}
+
+// update is what kernels are told of one step.
+type update struct {
+	rate, decay, epsilon float32
+	adam                 rowvec.AdamStep
+}
+
+// NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size of
+// the table for Adagrad, twice that for Adam and AdamW, one number for each row for RowAdagrad, and nothing for SGD. It is an
+// error if the matrix contradicts itself or is empty, or if the method has a number that is negative, not finite, or no less
+// than 1 where a beta is.
+func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
+	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
+}
+
+// NewOptimizer returns an optimizer of the embedding's table, with as many workers.
+func (e *Embedding) NewOptimizer(m Method) (*Optimizer, error) {
+	return newOptimizer("lookup.Embedding.NewOptimizer", e.Parameters()[0], m, e.workers)
+}
+
+// NewOptimizers returns an optimizer of each of Parameters, in their order.
+func (l *Layer) NewOptimizers(m Method) ([]*Optimizer, error) {
+	var all []*Optimizer
+	for _, p := range l.Parameters() {
+		o, err := newOptimizer("lookup.Layer.NewOptimizers", p, m, l.tokens.workers)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, error) {
+	if m == nil {
+		return nil, fmt.Errorf("rowvec: %s: the method is nil", op)
+	}
+	if err := checkSizes(op, "rows of the parameter", p.Value.Rows, "columns of the parameter", p.Value.Cols); err != nil {
+		return nil, err
+	}
+	if err := rowvec.CheckMatrix(op, "parameter", p.Value); err != nil {
+		return nil, err
+	}
+	o := &Optimizer{parameter: p, rule: m.rule(), workers: workers}
+	if err := o.rule.check(op); err != nil {
+		return nil, err
+	}
+	cols := p.Value.Cols
+	if o.rule.kernel == rowAdagrad {
+		cols = 1
+	}
+	for range o.rule.states {
+		s, err := check.NewMatrix(op, "rows of the parameter", p.Value.Rows, cols)
+		if err != nil {
+			return nil, err
+		}
+		pages.Advise(s.Data)
+		if o.rule.initial != 0 {
+			for i := range s.Data {
+				s.Data[i] = float32(o.rule.initial)
+			}
+		}
+		o.states = append(o.states, s)
+	}
+	o.crew = work.New(o.part)
+	return o, nil
+}
+
+// Rate returns the learning rate.
+func (o *Optimizer) Rate() float64 { return o.rule.rate }
+
+// SetRate changes the learning rate of the steps to come. It must be finite and at least 0.
+func (o *Optimizer) SetRate(rate float64) error {
+	r := o.rule
+	r.rate = rate
+	if err := r.check("lookup.Optimizer.SetRate"); err != nil {
+		return err
+	}
+	o.rule = r
+	return nil
+}
+
+// Steps returns the number of steps that have been taken.
+func (o *Optimizer) Steps() int { return o.steps }
+
+// SetSteps says how many steps have been taken, where State is that of an earlier optimizer.
+func (o *Optimizer) SetSteps(n int) error {
+	if err := check.AtLeast("lookup.Optimizer.SetSteps", "steps", n, 0); err != nil {
+		return err
+	}
+	o.steps = n
+	return nil
+}
+
+// State returns what the method keeps, without a copy: "sum" of Adagrad, (rows, cols), and of RowAdagrad, (rows, 1), or
+// "exp_avg" and "exp_avg_sq" of Adam and AdamW, (rows, cols); each with the name of the parameter and a dot in front. With Steps, it is
+// all that an optimizer has to be given back to go on with the same bits.
+func (o *Optimizer) State() []Parameter {
+	var all []Parameter
+	for i, name := range o.rule.states {
+		all = append(all, Parameter{o.parameter.Name + "." + name, o.states[i]})
+	}
+	return all
+}
+
+// Step takes a step with a gradient of the table. A gradient without rows is a step too.
+func (o *Optimizer) Step(g *Gradient) error {
+	const op = "lookup.Optimizer.Step"
+	table := o.parameter.Value
+	if err := g.fits(op, "gradient", table.Rows, table.Cols); err != nil {
+		return err
+	}
+	o.ids, o.grads = g.ids, g.Values()
+	workers := o.workersFor(len(g.ids))
+	o.size = max(1, len(g.ids))
+	if workers > 1 {
+		o.size = max(1, len(g.ids)/workers/4)
+	}
+	return o.run(workers, (len(g.ids)+o.size-1)/o.size)
+}
+
+// StepBatch takes a step with the gradient that e.BackwardSparse gives for a batch, without ever holding it: the rows of
+// dOut are added up and applied while they are in the caches. The table of e must be the optimizer's. The bits are those of
+// BackwardSparse and Step.
+func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error {
+	const op = "lookup.Optimizer.StepBatch"
+	if e == nil {
+		return fmt.Errorf("rowvec: %s: embedding is nil", op)
+	}
+	table := o.parameter.Value
+	if w := e.weight; w.Rows != table.Rows || w.Cols != table.Cols || w.Stride != table.Stride || &w.Data[0] != &table.Data[0] {
+		return fmt.Errorf("rowvec: %s: the table of the embedding is not the optimizer's", op)
+	}
+	if err := in.check(op, table.Rows); err != nil {
+		return err
+	}
+	n := in.Len()
+	if err := check.Shape(op, "dOut", dOut, n, table.Cols); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "table", table, "dOut", dOut); err != nil {
+		return err
+	}
+	if err := in.apart(op, "table", table); err != nil {
+		return err
+	}
+	if e.frozen {
+		return nil
+	}
+	f := factors{alpha: e.scale, counts: e.byFrequency}
+	if err := o.batch.set(op, in.ids, e.padding, table.Rows, dOut, f); err != nil {
+		return err
+	}
+	defer o.batch.forget()
+	workers := o.workersFor(n)
+	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, o.batch.part(workers)
+	return o.run(workers, o.batch.parts(o.size))
+}
+
+func (o *Optimizer) workersFor(rows int) int {
+	if rows < tuning.ParallelGradientElements/o.parameter.Value.Cols {
+		return 1
+	}
+	return o.workers
+}
+
+func (o *Optimizer) run(workers, parts int) error {
+	o.now = o.rule.update(o.steps + 1)
+	err := o.crew.Do(workers, parts)
+	o.ids, o.grads = nil, rowvec.Matrix{}
+	if err == nil {
+		o.steps++
+	}
+	return err
+}
+
+// update returns what kernels have to be told of step t, counted from 1.
+func (r *rule) update(t int) update {
+	u := update{rate: float32(r.rate), decay: float32(r.decay), epsilon: float32(r.epsilon)}
+	switch r.kernel {
+	case adagrad, rowAdagrad:
+		u.rate = float32(r.rate / (1 + float64(float64(t-1)*r.rateDecay)))
+	case adam:
+		rest1, rest2 := 1-power(r.beta1, t), 1-power(r.beta2, t)
+		u.adam = rowvec.AdamStep{
+			MeanWeight:   float32(1 - r.beta1),
+			SquareWeight: float32(1 - r.beta2),
+			Rate:         float32(float64(r.rate*math.Sqrt(rest2)) / rest1),
+			Epsilon:      u.epsilon,
+			Keep:         float32(1 - float64(r.rate*r.decay)),
+		}
+	}
+	return u
+}
+
+// power returns x^n by squaring, with the same bits everywhere.
+func power(x float64, n int) float64 {
+	y := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			y = float64(y * x)
+		}
+		x = float64(x * x)
+	}
+	return y
+}
+
+func (o *Optimizer) part(part int) error {
+	if o.grads.Rows == 0 {
+		lo, hi := o.batch.span(part, o.size)
+		return o.batch.pieces(lo, hi, o)
+	}
+	lo := part * o.size
+	hi := min(lo+o.size, o.grads.Rows)
+	return o.use(rows(o.grads, lo, hi), lo)
+}
+
+// use applies the gradients of rows lo to lo+grads.Rows-1 of the step.
+func (o *Optimizer) use(grads rowvec.Matrix, lo int) error {
+	ids, table := o.ids[lo:lo+grads.Rows], o.parameter.Value
+	switch o.rule.kernel {
+	case adagrad:
+		return rowvec.UpdateAdagrad(table, o.states[0], ids, grads, o.now.rate, o.now.epsilon)
+	case rowAdagrad:
+		return rowvec.UpdateRowAdagrad(table, o.states[0].Data, ids, grads, o.now.rate, o.now.epsilon)
+	case adam:
+		return rowvec.UpdateAdam(table, o.states[0], o.states[1], ids, grads, o.now.adam)
+	}
+	return rowvec.UpdateSGD(table, ids, grads, o.now.rate, o.now.decay)
+}
+
+// String says what the optimizer is, such as Adagrad(token.weight, rate=0.01, step=3).
+func (o *Optimizer) String() string {
+	return fmt.Sprintf("%s(%s, rate=%v, step=%d)", o.rule.name, o.parameter.Name, o.rule.rate, o.steps)
+}
