@@ -124,6 +124,26 @@ func TestConstructorMisuse(t *testing.T) {
 		{second(lookup.NewEmbedding(3, 2, lookup.Normal(-1, 0))), "standard deviation is -1"},
 		{second(lookup.NewEmbedding(3, 2, lookup.Normal(float32(math.NaN()), 0))), "standard deviation is NaN"},
 		{second(lookup.NewEmbedding(3, 2, lookup.Normal(float32(math.Inf(1)), 0))), "standard deviation is +Inf"},
+		{second(lookup.NewEmbedding(3, 2, lookup.MaxNorm(0, 2))), "maximum norm is 0, want a finite one above 0"},
+		{second(lookup.NewEmbedding(3, 2, lookup.MaxNorm(math.Inf(1), 2))), "maximum norm is +Inf, want a finite one above 0"},
+		{second(lookup.NewEmbedding(3, 2, lookup.MaxNorm(1, math.NaN()))), "p of the norm is NaN, want above 0"},
+		{second(lookup.NewEmbedding(3, 2, lookup.MaxNorm(1, -1))), "p of the norm is -1, want above 0"},
+		{second(lookup.NewGradient(0, 2)), "rows is 0, want at least 1"},
+		{second(lookup.NewGradient(2, 0)), "cols is 0, want at least 1"},
+		{second(lookup.NewBag(nil, lookup.Sum)), "tokens is nil"},
+		{second(lookup.NewBag(tokens, 3)), "pooling is 3, want 0 (sum), 1 (mean) or 2 (max)"},
+		{second(lookup.NewBag(must(lookup.NewEmbedding(3, 2, lookup.Scaled())), lookup.Sum)), "tokens are Scaled"},
+		{second(lookup.NewBag(must(lookup.NewEmbedding(3, 2, lookup.ScaleGradByFrequency())), lookup.Max)), "no gradient by frequency"},
+		{second(tokens.NewOptimizer(nil)), "the method is nil"},
+		{second(tokens.NewOptimizer(lookup.SGD{Rate: -1})), "rate of SGD is -1, want at least 0 and below"},
+		{second(tokens.NewOptimizer(lookup.SGD{WeightDecay: math.NaN()})), "weight decay of SGD is NaN"},
+		{second(tokens.NewOptimizer(lookup.Adagrad{RateDecay: -1})), "rate decay of Adagrad is -1"},
+		{second(tokens.NewOptimizer(lookup.RowAdagrad{Initial: -1})), "initial sum of RowAdagrad is -1"},
+		{second(tokens.NewOptimizer(lookup.Adam{Beta1: 1})), "beta1 of Adam is 1, want at least 0 and below 1"},
+		{second(tokens.NewOptimizer(lookup.AdamW{Beta2: -0.5})), "beta2 of AdamW is -0.5"},
+		{second(tokens.NewOptimizer(lookup.Adam{Epsilon: math.Inf(1)})), "epsilon of Adam is +Inf"},
+		{second(lookup.NewOptimizer(lookup.Parameter{Value: short}, lookup.SGD{})), "len(parameter.Data) is 5, want at least 6"},
+		{second(lookup.NewOptimizer(lookup.Parameter{}, lookup.SGD{})), "rows of the parameter is 0, want at least 1"},
 		{second(lookup.FromMatrix(rowvec.Matrix{})), "weight.Rows is 0, want at least 1"},
 		{second(lookup.FromMatrix(short)), "len(weight.Data) is 5, want at least 6"},
 		{second(lookup.FromMatrix(overlapping)), "weight.Stride is 1, want at least 2"},
@@ -215,6 +235,13 @@ func TestCallMisuse(t *testing.T) {
 			check("ClearGradients", func() error { return c.layer.ClearGradients(grads, c.in) }, c.want)
 		}
 		check("Backward", func() error { return c.layer.Backward(grads, c.in, c.out) }, strings.Replace(c.want, "dst", "dOut", 1))
+		sparse := c.layer.NewSparseGradients()
+		check("BackwardSparse", func() error { return c.layer.BackwardSparse(sparse, c.in, c.out) }, strings.Replace(c.want, "dst", "dOut", 1))
+		for _, g := range sparse {
+			if g.Len() != 0 {
+				t.Errorf("a sparse gradient has changed in spite of %s", c.want)
+			}
+		}
 		for _, g := range grads {
 			if slices.ContainsFunc(g.Data, func(x float32) bool { return x != 0 }) {
 				t.Errorf("a gradient has changed in spite of %s", c.want)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -328,4 +329,211 @@ func TestTrainingAllocatesNothing(t *testing.T) {
 			t.Errorf("%v: %v allocations", bag, allocs)
 		}
 	}
+}
+
+// TestTrainingMisuse: the error says what is wrong, and nothing has changed.
+func TestTrainingMisuse(t *testing.T) {
+	const dim = 4
+	e := must(lookup.NewEmbedding(10, dim))
+	other := must(lookup.NewEmbedding(10, dim))
+	g := e.NewGradient()
+	if err := lookup.AddRows(g, []int{3, 8}, 1, fill(newMatrix(t, 2, dim), 1)); err != nil {
+		t.Fatal(err)
+	}
+	o := must(e.NewOptimizer(lookup.Adam{}))
+	sum, mean := must(lookup.NewBag(e, lookup.Sum)), must(lookup.NewBag(e, lookup.Mean))
+	out, ids := fill(newMatrix(t, 3, dim), 2), []int{1, 2, 3}
+	in := lookup.Sequence(ids)
+	bags := lookup.Batch(ids, 1)
+	wide := newMatrix(t, 3, dim+1)
+	weights := make([]float32, 3)
+	inTable := rowvec.Matrix{Rows: 3, Cols: dim, Stride: dim, Data: e.Weight().Data}
+	tall := must(lookup.NewGradient(11, dim))
+	var none *lookup.Gradient
+	own := rowvec.Matrix{Rows: 2, Cols: dim, Stride: dim, Data: g.Values().Data}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{lookup.AddRows(g, []int{1, -1}, 1, newMatrix(t, 2, dim)), "id -1 at position 1 is outside [0, 10)"},
+		{lookup.AddRows(g, []int{1}, 1, newMatrix(t, 2, dim)), "lookup.AddRows: rows.Rows is 2, want 1"},
+		{lookup.AddRows(g, []int{1, 2}, 1, own), "the gradient overlaps rows"},
+		{g.AddTo(newMatrix(t, 9, dim)), "lookup.Gradient.AddTo: dense.Rows is 9, want 10"},
+		{g.SetDense(newMatrix(t, 10, 3)), "lookup.Gradient.SetDense: dense.Cols is 3, want 4"},
+		{second(lookup.ClipNorm(0, g)), "maximum norm is 0, want above 0"},
+		{second(lookup.ClipNorm(math.NaN(), g)), "maximum norm is NaN, want above 0"},
+		{e.BackwardSparse(none, in, out), "lookup.Embedding.BackwardSparse: token gradient is nil"},
+		{e.BackwardSparse(tall, in, out), "token gradient rows is 11, want 10"},
+		{e.BackwardSparse(g, in, wide), "dOut.Cols is 5, want 4"},
+		{o.Step(none), "lookup.Optimizer.Step: gradient is nil"},
+		{o.Step(tall), "lookup.Optimizer.Step: gradient rows is 11, want 10"},
+		{o.StepBatch(nil, in, out), "embedding is nil"},
+		{o.StepBatch(other, in, out), "the table of the embedding is not the optimizer's"},
+		{o.StepBatch(e, lookup.Sequence([]int{1, 10, 3}), out), "id 10 at position 1 is outside [0, 10)"},
+		{o.StepBatch(e, in, wide), "dOut.Cols is 5, want 4"},
+		{o.StepBatch(e, in, inTable), "lookup.Optimizer.StepBatch: table overlaps dOut"},
+		{o.SetRate(math.Inf(1)), "rate of Adam is +Inf"},
+		{o.SetSteps(-1), "steps is -1, want at least 0"},
+		{sum.Forward(out, lookup.Batch(ids, 2)), "len(ids) is 3, want a multiple of 2"},
+		{sum.Forward(out, in), "dst.Rows is 3, want 1"},
+		{sum.Forward(inTable, bags), "dst overlaps token table"},
+		{sum.Forward(out, lookup.Batch([]int{1, 2, 30}, 1)), "id 30 at position 2 is outside [0, 10)"},
+		{sum.Forward(out, bags.Weighted(weights[:2])), "len(weights) is 2, want 3"},
+		{sum.Forward(out, bags.Weighted(out.Data[:3])), "dst overlaps weights"},
+		{mean.Forward(out, bags.Weighted(weights)), "weights are for a sum, not a mean"},
+		{sum.Forward(out, lookup.RaggedFrom(ids, nil)), "len(offsets) is 0, want at least 1"},
+		{sum.Forward(out, lookup.RaggedFrom(ids, []int{1, 2, 3})), "offsets[0] is 1, want 0"},
+		{sum.Forward(out, lookup.RaggedFrom(ids, []int{0, 2, 1})), "offsets[2] is 1, want at least 2"},
+		{sum.Forward(out, lookup.RaggedFrom(ids, []int{0, 2, 4})), "last of offsets is 4, want at most 3"},
+		{sum.BackwardSparse(none, bags, out), "lookup.Bag.BackwardSparse: gradient is nil"},
+		{sum.BackwardSparse(g, in, out), "dOut.Rows is 3, want 1"},
+		{mean.BackwardSparse(g, bags.Weighted(weights), out), "weights are for a sum"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", c.err, c.want)
+		}
+	}
+	layer := layers(t, dim, 1)["learned"]
+	grads := layer.NewSparseGradients()
+	for want, grads := range map[string][]*lookup.Gradient{
+		"len(grads) is 1, want 2":             grads[:1],
+		"position gradient rows is 97":        {grads[0], layer.Tokens().NewGradient()},
+		"position gradient is nil":            {grads[0], nil},
+		"position gradient overlaps token gr": {grads[0], grads[0]},
+	} {
+		if err := layer.BackwardSparse(grads, in, out); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	compare(t, "the table", e.Weight(), must(lookup.NewEmbedding(10, dim)).Weight())
+	compare(t, "the result", out, fill(newMatrix(t, 3, dim), 2))
+	compare(t, "the gradient", g.Values(), fill(newMatrix(t, 2, dim), 1))
+	if o.Steps() != 0 || !slices.Equal(g.IDs(), []int{3, 8}) {
+		t.Errorf("%v, gradient of rows %v", o, g.IDs())
+	}
+}
+
+// TestBagAdjoint: the gradient of a bag is the transpose of Forward, which is linear in the table for sums and means, and
+// along a small step in any direction for maxima.
+func TestBagAdjoint(t *testing.T) {
+	const dim = 9
+	ids, _ := randomIDs[uint32](300)
+	offsets := []int{0, 0, 1, 4, 50, 50, 51, 200, 300}
+	weights := fill(newMatrix(t, 1, len(ids)), 3).Data
+	for _, c := range []struct {
+		pooling lookup.Pooling
+		in      lookup.Input
+		option  lookup.Option
+	}{
+		{lookup.Sum, lookup.Ragged(ids, offsets), nil},
+		{lookup.Sum, lookup.Ragged(ids, offsets).Weighted(weights), lookup.Padding(padded)},
+		{lookup.Mean, lookup.RaggedFrom(ids, offsets[:8]), lookup.Padding(padded)},
+		{lookup.Mean, lookup.Batch(ids, 5), nil},
+		{lookup.Max, lookup.Ragged(ids, offsets), lookup.Padding(padded)},
+	} {
+		e := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 4), c.option))
+		bag := must(lookup.NewBag(e, c.pooling))
+		n := 8
+		if c.pooling == lookup.Mean && c.option == nil {
+			n = len(ids) / 5
+		}
+		out, moved, dOut := newMatrix(t, n, dim), newMatrix(t, n, dim), fill(newMatrix(t, n, dim), 5)
+		g := e.NewGradient()
+		if err := errors.Join(bag.Forward(out, c.in), bag.BackwardSparse(g, c.in, dOut)); err != nil {
+			t.Fatal(err)
+		}
+		id, hasPadding := e.PaddingID()
+		if hasPadding && slices.Contains(g.IDs(), id) {
+			t.Errorf("%v: the padding id has a gradient", bag)
+		}
+		direction := fill(newMatrix(t, vocab, dim), 6)
+		const step = 1.0 / 4096
+		for i := range direction.Data {
+			e.Weight().Data[i] += step * direction.Data[i]
+		}
+		if err := bag.Forward(moved, c.in); err != nil {
+			t.Fatal(err)
+		}
+		left, right, size := 0.0, 0.0, 0.0
+		for i, x := range moved.Data {
+			left += float64(x-out.Data[i]) / step * float64(dOut.Data[i])
+		}
+		for i, x := range dense(t, g, vocab, dim).Data {
+			right += float64(x) * float64(direction.Data[i])
+			size += math.Abs(float64(x) * float64(direction.Data[i]))
+		}
+		if math.Abs(left-right) > 2e-3*size {
+			t.Errorf("%v: %v along the direction, and %v by the gradient", bag, left, right)
+		}
+	}
+}
+
+// TestBags holds bags of every kind to loops, with several workers.
+func TestBags(t *testing.T) {
+	defer tuning.Lower()()
+	const dim, n = 20, 1500
+	ids, plain := randomIDs[int64](n)
+	weights := fill(newMatrix(t, 1, n), 3).Data
+	var offsets []int
+	for i := 0; i < n; i += len(offsets) % 7 {
+		offsets = append(offsets, i)
+		if len(offsets) > 1 && len(offsets)%7 == 0 {
+			offsets = append(offsets, i, i) // empty ones
+		}
+	}
+	isatest.Each(t, func(t *testing.T) {
+		for _, padding := range []int{-1, padded} {
+			for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
+				for _, weighted := range []bool{false, true} {
+					if weighted && pooling != lookup.Sum {
+						continue
+					}
+					options := []lookup.Option{lookup.Workers(3), lookup.Normal(1, 2)}
+					if padding >= 0 {
+						options = append(options, lookup.Padding(padding))
+					}
+					bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, options...)), pooling))
+					in := lookup.RaggedFrom(ids, offsets)
+					if weighted {
+						in = in.Weighted(weights)
+					}
+					got, want := fill(newMatrix(t, len(offsets), dim), 1), newMatrix(t, len(offsets), dim)
+					if err := bag.Forward(got, in); err != nil {
+						t.Fatal(err)
+					}
+					for b, first := range offsets {
+						end := n
+						if b+1 < len(offsets) {
+							end = offsets[b+1]
+						}
+						count, row := float32(0), want.Row(b)
+						for i := first; i < end; i++ {
+							if plain[i] == padding {
+								continue
+							}
+							count++
+							for j, x := range bag.Tokens().Weight().Row(plain[i]) {
+								switch {
+								case weighted:
+									row[j] += float32(weights[i] * x)
+								case pooling == lookup.Max && count > 1:
+									row[j] = max(row[j], x)
+								case pooling == lookup.Max:
+									row[j] = x
+								default:
+									row[j] += x
+								}
+							}
+						}
+						for j := range row {
+							if pooling == lookup.Mean && count > 0 {
+								row[j] /= count
+							}
+						}
+					}
+					compare(t, fmt.Sprintf("%v, weighted %v", bag, weighted), got, want)
+				}
+			}
+		}
+	})
 }

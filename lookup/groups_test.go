@@ -1,0 +1,76 @@
+package lookup
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestGroups holds the groups to a sort by comparison, of ids of every number of digits.
+func TestGroups(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var g groups
+	for _, limit := range []uint64{1, 2, 3, 256, 257, 1 << 11, 1<<11 + 1, 50257, 1 << 22, 1<<22 + 1, 1 << 32, 1<<33 + 5, 1 << 62} {
+		if uint64(int(limit)) != limit || int(limit) < 0 {
+			continue
+		}
+		for _, n := range []int{0, 1, 2, 7, 300, 5000} {
+			for _, most := range []uint64{limit, min(limit, 3)} { // few different ones, too
+				ids := make([]uint64, n)
+				for i := range ids {
+					ids[i] = limit - 1 - rng.Uint64N(most)
+				}
+				except := -1
+				if n > 2 {
+					except = int(ids[n/2])
+				}
+				if !g.group(viewOf(ids), except, int(limit)) {
+					t.Fatalf("ids below %d are refused", limit)
+				}
+				var at []int
+				for i, id := range ids {
+					if int(id) != except {
+						at = append(at, i)
+					}
+				}
+				slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(ids[a], ids[b]) })
+				if !slices.Equal(g.at, at) || g.offsets[0] != 0 || g.offsets[len(g.ids)] != len(at) || len(g.offsets) != len(g.ids)+1 {
+					t.Fatalf("%d ids below %d: places %v, want %v", n, limit, g.at, at)
+				}
+				for r, id := range g.ids {
+					if r > 0 && g.ids[r-1] >= id || g.offsets[r] >= g.offsets[r+1] {
+						t.Fatalf("rows %v of sizes %v", g.ids, g.offsets)
+					}
+					for _, place := range g.at[g.offsets[r]:g.offsets[r+1]] {
+						if ids[place] != uint64(id) {
+							t.Fatalf("id %d is in the group of %d", ids[place], id)
+						}
+					}
+				}
+			}
+		}
+	}
+	if g.group(viewOf([]uint32{1, 5, 2}), -1, 5) {
+		t.Error("an id that is not below the limit any more is taken")
+	}
+}
+
+// TestSpan: the parts of any size hold each group once.
+func TestSpan(t *testing.T) {
+	var s sums
+	s.group(viewOf([]uint32{7, 7, 7, 7, 7, 1, 2, 9, 9, 4}), -1, 10)
+	for size := 1; size <= 11; size++ {
+		next := 0
+		for part := range s.parts(size) {
+			lo, hi := s.span(part, size)
+			if lo != next || hi < lo {
+				t.Fatalf("size %d: part %d is [%d, %d) and the one before ended at %d", size, part, lo, hi, next)
+			}
+			next = hi
+		}
+		if next != len(s.ids) {
+			t.Fatalf("size %d: %d of %d groups", size, next, len(s.ids))
+		}
+	}
+}
