@@ -537,3 +537,27 @@ func TestBags(t *testing.T) {
 		}
 	})
 }
+
+// TestMaxTies: of equal elements the first gets the gradient, zeros of both signs are equal, and a NaN is greatest where it
+// comes first and nothing elsewhere.
+func TestMaxTies(t *testing.T) {
+	nan, minus := float32(math.NaN()), float32(math.Copysign(0, -1))
+	table := rowvec.Matrix{Rows: 3, Cols: 5, Stride: 5, Data: []float32{
+		1, minus, nan, 5, 2,
+		1, 0, 4, nan, 3,
+		0, 0, 9, 6, 3,
+	}}
+	bag := must(lookup.NewBag(must(lookup.FromMatrix(table)), lookup.Max))
+	out, in := newMatrix(t, 1, 5), lookup.Sequence([]int{0, 1, 2})
+	g := bag.Tokens().NewGradient()
+	if err := errors.Join(bag.Forward(out, in), bag.BackwardSparse(g, in, ramp(5, 7))); err != nil {
+		t.Fatal(err)
+	}
+	if x := out.Row(0); x[0] != 1 || !math.Signbit(float64(x[1])) || x[2] == x[2] || x[3] != 6 || x[4] != 3 {
+		t.Errorf("maxima %v", x)
+	}
+	want := []float32{7, 7, 7, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 7, 0}
+	if !slices.Equal(g.Values().Data, want) {
+		t.Errorf("gradient %v, want %v", g.Values().Data, want)
+	}
+}
