@@ -1,9 +1,14 @@
-// Package lookup turns token ids into vectors: token tables and the complete embedding layer of a transformer, forward
-// and backward, as PyTorch's nn.Embedding and the layers built on it do, on the kernels of package rowvec.
+// Package lookup turns token ids into vectors, and learns them: token tables, bags of tokens and the complete embedding
+// layer of a transformer, forward and backward, as PyTorch's nn.Embedding, nn.EmbeddingBag and the layers built on them do,
+// on the kernels of package rowvec.
+//
+// Training costs what a batch touches. A Gradient holds the rows that were looked up, each once, and an Optimizer reads
+// and writes only those; or it takes a batch as it is, and its gradient is never held. Dense gradients are there too.
 //
 // Matrices have one row for each token, in the order of the ids, whatever the shape of the batch: a batch of shape
-// (batch, seq) has batch*seq rows. Forward passes may be called by any number of goroutines at once; Backward writes to
-// the gradients it is given, so each of those may be in one call at a time. Nothing is allocated in steady state.
+// (batch, seq) has batch*seq rows. Forward passes may be called by any number of goroutines at once, unless they limit
+// norms (MaxNorm); backward passes write to the gradients they are given, so each of those may be in one call at a time, and
+// optimizers to their table, which nobody else may use then. Nothing is allocated in steady state.
 //
 // Errors are those of package rowvec, and name the method: ShapeError for sizes and lengths that do not fit, IndexError
 // for an id outside [0, Vocab) or a position beyond the limit, OverlapError for a destination that shares memory with an
