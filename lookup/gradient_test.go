@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -536,6 +537,53 @@ func TestBags(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMemoryOfAStep: a gradient takes at most twice the bytes of the rows that it holds, an optimizer that is given a
+// batch next to nothing, and neither depends on the size of the table.
+func TestMemoryOfAStep(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	const dim, n = 256, 4096
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(i * i % 3001)
+	}
+	dOut, in := newMatrix(t, n, dim), lookup.Sequence(ids)
+	allocated := func(f func()) int {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		return int(after.TotalAlloc - before.TotalAlloc)
+	}
+	var last [2]int
+	for _, vocab := range []int{3001, 60000} {
+		e := must(lookup.NewEmbedding(vocab, dim, lookup.Workers(1)))
+		var g *lookup.Gradient
+		held := allocated(func() {
+			g = e.NewGradient()
+			if err := e.BackwardSparse(g, in, dOut); err != nil {
+				t.Fatal(err)
+			}
+		})
+		o := must(e.NewOptimizer(lookup.SGD{}))
+		batch := allocated(func() {
+			if err := o.StepBatch(e, in, dOut); err != nil {
+				t.Fatal(err)
+			}
+		})
+		rows := g.Len() * dim * 4
+		if held > 2*rows || batch > rows/2 {
+			t.Errorf("vocabulary %d: the gradient takes %d bytes, a batch %d, and its rows have %d", vocab, held, batch, rows)
+		}
+		if last[0] != 0 && (held > last[0]+rows/20 || batch > last[1]+rows/20) {
+			t.Errorf("with a larger vocabulary it is %d and %d bytes, not %v", held, batch, last)
+		}
+		last = [2]int{held, batch}
+	}
+	t.Log(last)
 }
 
 // TestMaxTies: of equal elements the first gets the gradient, zeros of both signs are equal, and a NaN is greatest where it

@@ -25,7 +25,7 @@ type pair struct {
 
 // group forms the groups of ids, without those that are id except. It is false if an id is not below limit any more.
 func (g *groups) group(ids view, except int, limit int) bool {
-	g.pairs = g.pairs[:0]
+	g.pairs = slices.Grow(g.pairs[:0], ids.n)
 	if ids.wide() {
 		g.collect64(as[uint64](ids), uint64(except))
 	} else {
@@ -38,7 +38,7 @@ func (g *groups) group(ids view, except int, limit int) bool {
 	}
 	g.sort(uint64(limit - 1))
 
-	g.ids, g.at, g.offsets = g.ids[:0], g.at[:0], append(g.offsets[:0], 0)
+	g.ids, g.at, g.offsets = g.ids[:0], slices.Grow(g.at[:0], len(g.pairs)), append(g.offsets[:0], 0)
 	for i, p := range g.pairs {
 		if i == 0 || p.id != g.pairs[i-1].id {
 			g.ids, g.offsets = append(g.ids, int(p.id)), append(g.offsets, i)
