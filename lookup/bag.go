@@ -250,8 +250,8 @@ func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error
 		return err
 	}
 	s := &grad.batch
-	if !s.group(in.ids, e.padding, e.Vocab()) {
-		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+	if err := s.group(op, in.ids, e.padding, e.Vocab()); err != nil {
+		return err
 	}
 	workers := e.workersFor(in.Len(), tuning.ParallelGradientElements)
 	if b.pooling == Max {

@@ -2,10 +2,12 @@ package lookup
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
 )
 
 // groups are the rows that the ids of a batch choose, each once and in ascending order, and for each of them the places
@@ -15,92 +17,104 @@ type groups struct {
 	at      []int // the places, by row and within a row ascending
 	offsets []int // those of row r are at[offsets[r]:offsets[r+1]]; one more than there are rows
 
-	pairs, spare []pair
+	keys, spare []uint64 // an id, and in the lowest bits its place
+	counts      [1 << digitBits]int
 }
 
-type pair struct {
-	id uint64
-	at int
-}
-
-// group forms the groups of ids, without those that are id except. It is false if an id is not below limit any more.
-func (g *groups) group(ids view, except int, limit int) bool {
-	g.pairs = slices.Grow(g.pairs[:0], ids.n)
+// group forms the groups of ids, without those that are id except. It is an error if an id is not below limit any more, or
+// if ids and places need more than 64 bits together, for which a table of 2^44 rows takes a million ids.
+func (g *groups) group(op string, ids view, except, limit int) error {
+	n := ids.n
+	shift := bits.Len(uint(n))
+	if most := 64 - bits.Len(uint(limit)); shift > most {
+		return check.AtMost(op, "len(ids)", n, 1<<most-1)
+	}
+	g.keys = slices.Grow(g.keys[:0], n)[:n]
+	ok := false
 	if ids.wide() {
-		g.collect64(as[uint64](ids), uint64(except))
+		g.keys, ok = pack(g.keys, as[uint64](ids), uint64(except), uint64(limit), shift)
 	} else {
-		g.collect32(as[uint32](ids), uint64(except))
+		g.keys, ok = pack(g.keys, as[uint32](ids), uint64(except), uint64(limit), shift)
 	}
-	for _, p := range g.pairs { // of the copies, which nobody can change
-		if p.id >= uint64(limit) {
-			return false
-		}
+	if !ok {
+		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
 	}
-	g.sort(uint64(limit - 1))
+	g.sort(shift, bits.Len(uint(limit-1)))
 
-	g.ids, g.at, g.offsets = g.ids[:0], slices.Grow(g.at[:0], len(g.pairs)), append(g.offsets[:0], 0)
-	for i, p := range g.pairs {
-		if i == 0 || p.id != g.pairs[i-1].id {
-			g.ids, g.offsets = append(g.ids, int(p.id)), append(g.offsets, i)
+	n = len(g.keys)
+	g.ids, g.at, g.offsets = slices.Grow(g.ids[:0], n)[:n], slices.Grow(g.at[:0], n)[:n], slices.Grow(g.offsets[:0], n+1)[:n+1]
+	rows, last := 0, uint64(math.MaxUint64)
+	for i, key := range g.keys {
+		g.at[i] = int(key & (1<<shift - 1))
+		if id := key >> shift; id != last {
+			g.ids[rows], g.offsets[rows] = int(id), i
+			rows, last = rows+1, id
 		}
-		g.at = append(g.at, p.at)
-		g.offsets[len(g.ids)] = i + 1
 	}
-	return true
+	g.offsets[rows] = n
+	g.ids, g.offsets = g.ids[:rows], g.offsets[:rows+1]
+	return nil
 }
 
-func (g *groups) collect32(ids []uint32, except uint64) {
-	for i, id := range ids {
-		if uint64(id) != except {
-			g.pairs = append(g.pairs, pair{uint64(id), i})
+// pack sets keys to those of ids but for except, if all of these are below limit.
+func pack[I uint32 | uint64](keys []uint64, ids []I, except, limit uint64, shift int) ([]uint64, bool) {
+	n := 0
+	for i := range ids {
+		id := uint64(ids[i]) // may have changed since the check; read once
+		if id == except {
+			continue
 		}
+		if id >= limit {
+			return nil, false
+		}
+		keys[n] = id<<shift | uint64(i)
+		n++
 	}
+	return keys[:n], true
 }
 
-func (g *groups) collect64(ids []uint64, except uint64) {
-	for i, id := range ids {
-		if id != except {
-			g.pairs = append(g.pairs, pair{id, i})
-		}
+const (
+	// digitBits is the most bits of an id that one pass of sort goes by: its counts take 16 KiB of the first-level cache.
+	digitBits = 11
+	// fewKeys are sorted by comparison, without counts.
+	fewKeys = 64
+)
+
+// sort orders the keys, whose places ascend, by the bits that ids have: a radix sort from the lowest digit on, with digits
+// of equal size.
+func (g *groups) sort(shift, width int) {
+	n := len(g.keys)
+	if n <= fewKeys {
+		slices.Sort(g.keys)
+		return
 	}
-}
-
-// digitBits is the most bits of an id that one pass of sort goes by: its counts take 16 KiB of the first-level cache.
-const digitBits = 11
-
-// sort orders the pairs by their ids, which are at most highest, and leaves those of one id in their order: a radix sort
-// from the lowest digit on, with digits of equal size.
-func (g *groups) sort(highest uint64) {
-	n := len(g.pairs)
-	width := bits.Len64(highest)
 	passes := (width + digitBits - 1) / digitBits
 	if passes == 0 {
 		return
 	}
-	if cap(g.spare) < n {
-		g.spare = make([]pair, n, max(n, cap(g.pairs)))
-	}
-	from, to := g.pairs, g.spare[:n]
+	g.spare = slices.Grow(g.spare[:0], n)[:n]
+	from, to := g.keys, g.spare
 	digit := (width + passes - 1) / passes
-	var counts [1 << digitBits]int
-	mask := uint64(1)<<digit - 1
-	for shift := 0; shift < width; shift += digit {
-		clear(counts[:mask+1])
-		for i := range from {
-			counts[from[i].id>>shift&mask]++
+	counts := g.counts[:1<<digit]
+	mask := uint64(len(counts) - 1)
+	for end := shift + width; shift < end; shift += digit {
+		clear(counts)
+		for _, key := range from {
+			counts[key>>shift&mask]++
 		}
 		first := 0
-		for d := range counts[:mask+1] {
-			counts[d], first = first, first+counts[d]
+		for d, count := range counts {
+			counts[d] = first
+			first += count
 		}
-		for i := range from {
-			d := from[i].id >> shift & mask
-			to[counts[d]] = from[i]
+		for _, key := range from {
+			d := key >> shift & mask
+			to[counts[d]] = key
 			counts[d]++
 		}
 		from, to = to, from
 	}
-	g.pairs, g.spare = from, to
+	g.keys, g.spare = from, to
 }
 
 // sums adds up rows by groups.
@@ -121,8 +135,8 @@ type factors struct {
 
 // set gets ready to add up rows, one for each id but those that are id except, and all below limit.
 func (s *sums) set(op string, ids view, except, limit int, rows rowvec.Matrix, f factors) error {
-	if !s.group(ids, except, limit) {
-		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+	if err := s.group(op, ids, except, limit); err != nil {
+		return err
 	}
 	s.rows = rows
 	s.weigh(f)

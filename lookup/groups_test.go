@@ -2,20 +2,25 @@ package lookup
 
 import (
 	"cmp"
+	"errors"
+	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/rowvec/rowvec"
 )
 
 // TestGroups holds the groups to a sort by comparison, of ids of every number of digits.
 func TestGroups(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var g groups
-	for _, limit := range []uint64{1, 2, 3, 256, 257, 1 << 11, 1<<11 + 1, 50257, 1 << 22, 1<<22 + 1, 1 << 32, 1<<33 + 5, 1 << 62} {
+	for _, limit := range []uint64{1, 2, 3, 256, 257, 1 << 11, 1<<11 + 1, 50257, 1 << 22, 1<<22 + 1, 1 << 32, 1<<33 + 5, 1 << 50} {
 		if uint64(int(limit)) != limit || int(limit) < 0 {
 			continue
 		}
-		for _, n := range []int{0, 1, 2, 7, 300, 5000} {
+		for _, n := range []int{0, 1, 2, 7, 64, 65, 300, 5000} {
 			for _, most := range []uint64{limit, min(limit, 3)} { // few different ones, too
 				ids := make([]uint64, n)
 				for i := range ids {
@@ -25,8 +30,8 @@ func TestGroups(t *testing.T) {
 				if n > 2 {
 					except = int(ids[n/2])
 				}
-				if !g.group(viewOf(ids), except, int(limit)) {
-					t.Fatalf("ids below %d are refused", limit)
+				if err := g.group("op", viewOf(ids), except, int(limit)); err != nil {
+					t.Fatalf("ids below %d: %v", limit, err)
 				}
 				var at []int
 				for i, id := range ids {
@@ -51,15 +56,20 @@ func TestGroups(t *testing.T) {
 			}
 		}
 	}
-	if g.group(viewOf([]uint32{1, 5, 2}), -1, 5) {
-		t.Error("an id that is not below the limit any more is taken")
+	if err := g.group("op", viewOf([]uint32{1, 5, 2}), -1, 5); !errors.Is(err, rowvec.ErrChanged) {
+		t.Errorf("an id that is not below the limit any more: error %v", err)
+	}
+	if err := g.group("op", viewOf(make([]uint32, 4)), -1, math.MaxInt); bits.UintSize == 64 && err == nil {
+		t.Error("more rows and ids than there are bits are taken")
 	}
 }
 
 // TestSpan: the parts of any size hold each group once.
 func TestSpan(t *testing.T) {
 	var s sums
-	s.group(viewOf([]uint32{7, 7, 7, 7, 7, 1, 2, 9, 9, 4}), -1, 10)
+	if err := s.group("op", viewOf([]uint32{7, 7, 7, 7, 7, 1, 2, 9, 9, 4}), -1, 10); err != nil {
+		t.Fatal(err)
+	}
 	for size := 1; size <= 11; size++ {
 		next := 0
 		for part := range s.parts(size) {

@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"fmt"
 	"math"
 	"sync"
 
@@ -15,8 +14,8 @@ var groupings = sync.Pool{New: func() any { return new(groups) }}
 func (e *Embedding) renormalise(op string, ids view) error {
 	g := groupings.Get().(*groups)
 	defer groupings.Put(g)
-	if !g.group(ids, -1, e.Vocab()) {
-		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+	if err := g.group(op, ids, -1, e.Vocab()); err != nil {
+		return err
 	}
 	for _, id := range g.ids {
 		row := e.weight.Row(id)
