@@ -41,13 +41,6 @@ counted:
 	VMULPS scale, x, x;      \
 	STORE(x, off(DI)(at*1))
 
-#define ADD_SCALED(LOAD, STORE, scale, off, at, x, y) \
-	LOAD(off(DI)(at*1), x);  \
-	LOAD(off(R10)(at*1), y); \
-	VMULPS scale, x, x;      \
-	VADDPS x, y, x;          \
-	STORE(x, off(R10)(at*1))
-
 #define EMBED(LOAD, STORE, scale, off, at, x, y) \
 	LOAD(off(R10)(at*1), x); \
 	LOAD(off(R11)(at*1), y); \

@@ -27,11 +27,18 @@
 	XORL R9, R9
 
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
-// rowArgs.burst bytes at once, or if that is 0, all of it from R12 on while this row is done; R12 is 0 otherwise.
+// rowArgs.burst bytes at once, or if that is 0, all of it from R12 on while this row is done; R12 is 0 otherwise. ROW_ID
+// is the part of it that has the id in R10, checked, and ROW_TABLE the rest.
 #define ROW \
-	ID(R8, rowArgs_wide(BX), R9, R10);        \
-	CMPQ       R10, rowArgs_limit(BX);        \
-	JAE        done;                          \
+	ROW_ID; \
+	ROW_TABLE
+
+#define ROW_ID \
+	ID(R8, rowArgs_wide(BX), R9, R10); \
+	CMPQ R10, rowArgs_limit(BX);       \
+	JAE  done
+
+#define ROW_TABLE \
 	IMULQ      rowArgs_tableStride(BX), R10;  \
 	ADDQ       SI, R10;                       \
 	XORL       R12, R12;                      \
@@ -74,6 +81,14 @@ done: \
 #define ZERO(from, to) VXORPS to, to, to
 #define MASKED_LOAD(from, to) VMOVUPS.Z from, K1, to
 #define MASKED_STORE(from, to) VMOVUPS from, K1, to
+
+// ADD_SCALED is what a scatter-add does to one vector of a row, off bytes behind at, in registers x and y.
+#define ADD_SCALED(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(DI)(at*1), x);  \
+	LOAD(off(R10)(at*1), y); \
+	VMULPS scale, x, x;      \
+	VADDPS x, y, x;          \
+	STORE(x, off(R10)(at*1))
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
 // then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block,

@@ -21,6 +21,9 @@
 
 #define VFMUL4S(m, n, d) WORD $(0x6E20DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.4s, v{n}.4s, v{m}.4s
 #define VFADD4S(m, n, d) WORD $(0x4E20D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.4s, v{n}.4s, v{m}.4s
+#define VFSUB4S(m, n, d) WORD $(0x4EA0D400|(m)<<16|(n)<<5|(d)) // fsub v{d}.4s, v{n}.4s, v{m}.4s
+#define VFDIV4S(m, n, d) WORD $(0x6E20FC00|(m)<<16|(n)<<5|(d)) // fdiv v{d}.4s, v{n}.4s, v{m}.4s
+#define VFSQRT4S(n, d) WORD $(0x6EA1F800|(n)<<5|(d)) // fsqrt v{d}.4s, v{n}.4s
 #define VFMUL2D0(m, n, d) WORD $(0x4FC09000|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.d[0]
 #define VFMUL2D1(m, n, d) WORD $(0x4FC09800|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.d[1]
 #define VFADD2D(m, n, d) WORD $(0x4E60D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.2d, v{n}.2d, v{m}.2d
@@ -52,12 +55,16 @@
 	MOVWU rowArgs_scale(R0), R24;        \
 	VDUP  R24, V31.S4
 
+// ROW_ID loads the next id into R5 and checks it.
+#define ROW_ID \
+	ID(R3, R11, R4, R5); \
+	CMP  R10, R5;        \
+	BHS  done
+
 // ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later. A prefetch never
 // faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core.
 #define ROW \
-	ID(R3, R11, R4, R5);          \
-	CMP  R10, R5;                 \
-	BHS  done;                    \
+	ROW_ID;                       \
 	MADD R9, R2, R5, R5;          \
 	MOVD R1, R6;                  \
 	CBZ  R13, found;              \

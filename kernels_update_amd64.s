@@ -1,0 +1,422 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+#include "rows_amd64.h"
+
+// Updates walk the rows of updateArgs, which begins with rowArgs: grad are the rows in their order. Each row goes from left
+// to right in blocks of 16 columns, with AVX2 two vectors, and a tail: with AVX2 8, 4, 2 and 1 columns, by the bits of the
+// number of columns; with AVX-512 one masked vector.
+//
+// Registers that differ from those of other row kernels:
+//	R10  row of the table              R12  row of the table to prefetch, or 0
+//	R11  row of the first state        R13  row of the first state to prefetch
+//	SI   row of the second state       AX   row of the second state to prefetch
+//	CX   bytes of the row in blocks
+//	Y11 to Y15, Z11 to Z15  constants in every lane
+
+// STATE finds the row of a state that belongs to an id, which has been checked or is only there to be prefetched.
+#define STATE(id, base, stride, to) \
+	MOVQ  id, to;          \
+	IMULQ stride(BX), to; \
+	ADDQ  base(BX), to
+
+#define FIRST(id, to) STATE(id, updateArgs_first, updateArgs_firstStride, to)
+#define SECOND(id, to) STATE(id, updateArgs_second, updateArgs_secondStride, to)
+#define NONE(id, to)
+
+// UPDATE_ROW finds the next rows, and those to prefetch while they are done.
+#define UPDATE_ROW(STATE1, STATE2) \
+	ROW_ID;                                 \
+	STATE1(R10, R11);                       \
+	STATE2(R10, SI);                        \
+	IMULQ rowArgs_tableStride(BX), R10;     \
+	ADDQ  rowArgs_table(BX), R10;           \
+	XORL  R12, R12;                         \
+	MOVQ  rowArgs_ahead(BX), DX;            \
+	TESTQ DX, DX;                           \
+	JEQ   found;                            \
+	ADDQ  R9, DX;                           \
+	CMPQ  DX, rowArgs_readable(BX);         \
+	JGE   found;                            \
+	ID(R8, rowArgs_wide(BX), DX, R12);      \
+	STATE1(R12, R13);                       \
+	STATE2(R12, AX);                        \
+	IMULQ rowArgs_tableStride(BX), R12;     \
+	ADDQ  rowArgs_table(BX), R12;           \
+found:
+
+// What is prefetched for each block: lines of one, two or three matrices.
+
+#define AHEAD1 \
+	PREFETCHT1 (R12)(DX*1)
+
+#define AHEAD2 \
+	AHEAD1;                \
+	PREFETCHT1 (R13)(DX*1)
+
+#define AHEAD3 \
+	AHEAD2;                \
+	PREFETCHT1 (AX)(DX*1)
+
+// What an update does to one vector of a row, off bytes behind DX, in registers v0 to v3; STORE gets the results.
+
+#define UPDATE_SGD(LOAD, STORE, off, v0, v1, v2, v3, rate, epsilon, meanWeight, squareWeight, keep) \
+	LOAD(off(DI)(DX*1), v0);  \
+	LOAD(off(R10)(DX*1), v1); \
+	VMULPS keep, v1, v2;      \
+	VADDPS v2, v0, v0;        \
+	VMULPS rate, v0, v0;      \
+	VADDPS v0, v1, v1;        \
+	STORE(v1, off(R10)(DX*1))
+
+#define UPDATE_ADAGRAD(LOAD, STORE, off, v0, v1, v2, v3, rate, epsilon, meanWeight, squareWeight, keep) \
+	LOAD(off(DI)(DX*1), v0);   \
+	LOAD(off(R11)(DX*1), v1);  \
+	VMULPS  v0, v0, v2;        \
+	VADDPS  v2, v1, v1;        \
+	STORE(v1, off(R11)(DX*1)); \
+	VSQRTPS v1, v1;            \
+	VADDPS  epsilon, v1, v1;   \
+	VDIVPS  v1, v0, v0;        \
+	VMULPS  rate, v0, v0;      \
+	LOAD(off(R10)(DX*1), v2);  \
+	VADDPS  v0, v2, v2;        \
+	STORE(v2, off(R10)(DX*1))
+
+#define UPDATE_ADAM(LOAD, STORE, off, v0, v1, v2, v3, rate, epsilon, meanWeight, squareWeight, keep) \
+	LOAD(off(DI)(DX*1), v0);      \
+	LOAD(off(R11)(DX*1), v1);     \
+	LOAD(off(SI)(DX*1), v2);      \
+	VSUBPS  v1, v0, v3;           \
+	VMULPS  meanWeight, v3, v3;   \
+	VADDPS  v3, v1, v1;           \
+	STORE(v1, off(R11)(DX*1));    \
+	VMULPS  v0, v0, v0;           \
+	VSUBPS  v2, v0, v0;           \
+	VMULPS  squareWeight, v0, v0; \
+	VADDPS  v0, v2, v2;           \
+	STORE(v2, off(SI)(DX*1));     \
+	VSQRTPS v2, v2;               \
+	VADDPS  epsilon, v2, v2;      \
+	VDIVPS  v2, v1, v1;           \
+	VMULPS  rate, v1, v1;         \
+	LOAD(off(R10)(DX*1), v3);     \
+	VMULPS  keep, v3, v3;         \
+	VADDPS  v1, v3, v3;           \
+	STORE(v3, off(R10)(DX*1))
+
+// UPDATE_COLUMNS does one row; TAIL does what is behind its blocks.
+#define UPDATE_COLUMNS(BLOCK, AHEAD, TAIL) \
+	XORL  DX, DX;                   \
+	TESTQ CX, CX;                   \
+	JEQ   tail;                     \
+	PCALIGN $32;                    \
+block: \
+	TESTQ R12, R12;                 \
+	JEQ   near;                     \
+	AHEAD;                          \
+near: \
+	BLOCK;                          \
+	ADDQ  $64, DX;                  \
+	CMPQ  DX, CX;                   \
+	JLT   block;                    \
+	TESTB $15, rowArgs_cols(BX);    \
+	JEQ   columnsDone;              \
+tail: \
+	TESTQ R12, R12;                 \
+	JEQ   nearTail;                 \
+	AHEAD;                          \
+nearTail: \
+	TAIL;                           \
+columnsDone:
+
+// CONSTANTS loads the constants into registers, and the bytes of a row in blocks.
+#define CONSTANTS(c11, c12, c13, c14, c15) \
+	VBROADCASTSS updateArgs_keep(BX), c11;         \
+	VBROADCASTSS updateArgs_squareWeight(BX), c12; \
+	VBROADCASTSS updateArgs_meanWeight(BX), c13;   \
+	VBROADCASTSS updateArgs_epsilon(BX), c14;      \
+	VBROADCASTSS updateArgs_rate(BX), c15;         \
+	MOVQ rowArgs_cols(BX), CX;                     \
+	SHLQ $2, CX;                                   \
+	ANDQ $~63, CX
+
+// AVX2
+
+#define WIDE(UPDATE, LOAD, STORE, off) UPDATE(LOAD, STORE, off, Y0, Y1, Y2, Y3, Y15, Y14, Y13, Y12, Y11)
+#define NARROW(UPDATE, LOAD, STORE, off) UPDATE(LOAD, STORE, off, X0, X1, X2, X3, X15, X14, X13, X12, X11)
+
+#define UPDATE_BLOCK_AVX2(UPDATE) \
+	WIDE(UPDATE, VECTOR, VECTOR, 0); \
+	WIDE(UPDATE, VECTOR, VECTOR, 32)
+
+#define UPDATE_TAIL_AVX2(UPDATE) \
+	TESTB $8, rowArgs_cols(BX);        \
+	JEQ   quad;                        \
+	WIDE(UPDATE, VECTOR, VECTOR, 0);   \
+	ADDQ  $32, DX;                     \
+quad: \
+	TESTB $4, rowArgs_cols(BX);        \
+	JEQ   pair;                        \
+	NARROW(UPDATE, VECTOR, VECTOR, 0); \
+	ADDQ  $16, DX;                     \
+pair: \
+	TESTB $2, rowArgs_cols(BX);        \
+	JEQ   single;                      \
+	NARROW(UPDATE, PAIR, PAIR, 0);     \
+	ADDQ  $8, DX;                      \
+single: \
+	TESTB $1, rowArgs_cols(BX);        \
+	JEQ   columnsDone;                 \
+	NARROW(UPDATE, SINGLE, SINGLE, 0)
+
+#define UPDATE_BEGIN_AVX2 \
+	ROWS_BEGIN;                       \
+	CONSTANTS(Y11, Y12, Y13, Y14, Y15)
+
+#define UPDATE_COLUMNS_AVX2(UPDATE, AHEAD) \
+	UPDATE_COLUMNS(UPDATE_BLOCK_AVX2(UPDATE), AHEAD, UPDATE_TAIL_AVX2(UPDATE))
+
+// func updateSGDAVX2(a *updateArgs) (done int)
+// for i, id := range ids { table[id] += rate * (grad[i] + keep*table[id]) }
+TEXT ·updateSGDAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	UPDATE_BEGIN_AVX2
+row:
+	UPDATE_ROW(NONE, NONE)
+	UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func updateAdagradAVX2(a *updateArgs) (done int)
+// for i, id := range ids { s[id] += grad[i]*grad[i]; table[id] += rate * (grad[i] / (sqrt(s[id]) + epsilon)) }
+TEXT ·updateAdagradAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	UPDATE_BEGIN_AVX2
+row:
+	UPDATE_ROW(FIRST, NONE)
+	UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func updateAdamAVX2(a *updateArgs) (done int)
+// for i, id := range ids {
+//	m[id] += (grad[i] - m[id]) * meanWeight; v[id] += (grad[i]*grad[i] - v[id]) * squareWeight
+//	table[id] = keep*table[id] + rate * (m[id] / (sqrt(v[id]) + epsilon))
+// }
+TEXT ·updateAdamAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	UPDATE_BEGIN_AVX2
+row:
+	UPDATE_ROW(FIRST, SECOND)
+	UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// The row-wise update first adds up the squares of a row of grad, 16 lanes of them, then finds the factor of the row, and
+// then adds the scaled row as a scatter-add does, with its registers. R11 is the sum of the row.
+
+// SUM finds the sum of the row whose id is in R10, and prefetches the one that belongs to the row prefetched.
+#define SUM \
+	MOVQ updateArgs_first(BX), DX;     \
+	LEAQ (DX)(R10*4), R11;             \
+	MOVQ rowArgs_ahead(BX), DX;        \
+	ADDQ R9, DX;                       \
+	CMPQ DX, rowArgs_readable(BX);     \
+	JGE  sum;                          \
+	ID(R8, rowArgs_wide(BX), DX, R12); \
+	MOVQ updateArgs_first(BX), DX;     \
+	PREFETCHT1 (DX)(R12*4);            \
+sum:
+
+// FACTOR adds up the upper and lower halves of the lanes in Y0 until there is one, adds the mean to the sum of the row,
+// and has rate/(root+epsilon) in X0.
+#define FACTOR \
+	VEXTRACTF128 $1, Y0, X1;                \
+	VADDPS    X1, X0, X0;                   \
+	VMOVHLPS  X0, X0, X1;                   \
+	VADDPS    X1, X0, X0;                   \
+	VMOVSHDUP X0, X1;                       \
+	VADDSS    X1, X0, X0;                   \
+	VDIVSS    updateArgs_count(BX), X0, X0; \
+	VADDSS    (R11), X0, X0;                \
+	VMOVSS    X0, (R11);                    \
+	VSQRTSS   X0, X0, X0;                   \
+	VADDSS    updateArgs_epsilon(BX), X0, X0; \
+	VMOVSS    updateArgs_rate(BX), X1;      \
+	VDIVSS    X0, X1, X0
+
+// SQUARES_AVX2 adds the squares of the row at DI to the lanes in Y0 and Y1. Y13 and Y14 are the lanes of the tail.
+#define SQUARES_AVX2 \
+	MOVL $64, DX;                      \
+	CMPQ DX, CX;                       \
+	JGT  squaresTail;                  \
+	PCALIGN $32;                       \
+squares: \
+	VMOVUPS -64(DI)(DX*1), Y2;         \
+	VMOVUPS -32(DI)(DX*1), Y3;         \
+	VMULPS  Y2, Y2, Y2;                \
+	VMULPS  Y3, Y3, Y3;                \
+	VADDPS  Y2, Y0, Y0;                \
+	VADDPS  Y3, Y1, Y1;                \
+	ADDQ    $64, DX;                   \
+	CMPQ    DX, CX;                    \
+	JLE     squares;                   \
+squaresTail: \
+	TESTB   $15, AX;                   \
+	JEQ     squaresDone;               \
+	VMASKMOVPS -64(DI)(DX*1), Y13, Y2; \
+	VMASKMOVPS -32(DI)(DX*1), Y14, Y3; \
+	VMULPS  Y2, Y2, Y2;                \
+	VMULPS  Y3, Y3, Y3;                \
+	VADDPS  Y2, Y0, Y0;                \
+	VADDPS  Y3, Y1, Y1;                \
+squaresDone:
+
+// LANES has the lanes of the tail in Y13 and Y14, with the number of columns in AX.
+#define LANES \
+	LEAQ lanes<>+64(SB), R12;    \
+	MOVQ AX, DX;                 \
+	ANDQ $15, DX;                \
+	NEGQ DX;                     \
+	VMOVUPS (R12)(DX*4), Y13;    \
+	VMOVUPS 32(R12)(DX*4), Y14
+
+// Sixteen lanes, and sixteen none.
+DATA lanes<>+0(SB)/8, $-1
+DATA lanes<>+8(SB)/8, $-1
+DATA lanes<>+16(SB)/8, $-1
+DATA lanes<>+24(SB)/8, $-1
+DATA lanes<>+32(SB)/8, $-1
+DATA lanes<>+40(SB)/8, $-1
+DATA lanes<>+48(SB)/8, $-1
+DATA lanes<>+56(SB)/8, $-1
+GLOBL lanes<>(SB), RODATA|NOPTR, $128
+
+// func updateRowAdagradAVX2(a *updateArgs) (done int)
+// for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }
+TEXT ·updateRowAdagradAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+	LANES
+row:
+	ROW_ID
+	SUM
+	ROW_TABLE
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	SQUARES_AVX2
+	VADDPS Y1, Y0, Y0
+	FACTOR
+	VBROADCASTSS X0, Y15
+	COLUMNS_AVX2(ADD_SCALED, VECTOR)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func addSquaresAVX2(lanes *[16]float32, x *float32, n int)
+// for i := range n { lanes[i%16] += x[i]*x[i] }
+TEXT ·addSquaresAVX2(SB), NOSPLIT, $0-24
+	MOVQ lanes+0(FP), BX
+	MOVQ x+8(FP), DI
+	MOVQ n+16(FP), AX
+	LANES
+	SPLIT(32)
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	SQUARES_AVX2
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	VZEROUPPER
+	RET
+
+// AVX-512
+
+#define UPDATE_VECTOR_AVX512(UPDATE, LOAD, STORE) \
+	UPDATE(LOAD, STORE, 0, Z0, Z1, Z2, Z3, Z15, Z14, Z13, Z12, Z11)
+
+#define UPDATE_BEGIN_AVX512 \
+	ROWS_BEGIN;                          \
+	MOVQ rowArgs_cols(BX), AX;           \
+	MASK;                                \
+	CONSTANTS(Z11, Z12, Z13, Z14, Z15)
+
+#define UPDATE_COLUMNS_AVX512(UPDATE, AHEAD) \
+	UPDATE_COLUMNS(UPDATE_VECTOR_AVX512(UPDATE, VECTOR, VECTOR), AHEAD, UPDATE_VECTOR_AVX512(UPDATE, MASKED_LOAD, MASKED_STORE))
+
+// func updateSGDAVX512(a *updateArgs) (done int)
+// for i, id := range ids { table[id] += rate * (grad[i] + keep*table[id]) }
+TEXT ·updateSGDAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	UPDATE_BEGIN_AVX512
+row:
+	UPDATE_ROW(NONE, NONE)
+	UPDATE_COLUMNS_AVX512(UPDATE_SGD, AHEAD1)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func updateAdagradAVX512(a *updateArgs) (done int)
+// for i, id := range ids { s[id] += grad[i]*grad[i]; table[id] += rate * (grad[i] / (sqrt(s[id]) + epsilon)) }
+TEXT ·updateAdagradAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	UPDATE_BEGIN_AVX512
+row:
+	UPDATE_ROW(FIRST, NONE)
+	UPDATE_COLUMNS_AVX512(UPDATE_ADAGRAD, AHEAD2)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func updateAdamAVX512(a *updateArgs) (done int)
+// for i, id := range ids {
+//	m[id] += (grad[i] - m[id]) * meanWeight; v[id] += (grad[i]*grad[i] - v[id]) * squareWeight
+//	table[id] = keep*table[id] + rate * (m[id] / (sqrt(v[id]) + epsilon))
+// }
+TEXT ·updateAdamAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	UPDATE_BEGIN_AVX512
+row:
+	UPDATE_ROW(FIRST, SECOND)
+	UPDATE_COLUMNS_AVX512(UPDATE_ADAM, AHEAD3)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func updateRowAdagradAVX512(a *updateArgs) (done int)
+// for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }
+TEXT ·updateRowAdagradAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_ID
+	SUM
+	ROW_TABLE
+	VXORPS Z0, Z0, Z0
+	XORL  DX, DX
+	TESTQ CX, CX
+	JEQ   squaresTail
+	PCALIGN $32
+squares:
+	VMOVUPS (DI)(DX*1), Z2
+	VMULPS  Z2, Z2, Z2
+	VADDPS  Z2, Z0, Z0
+	ADDQ    $64, DX
+	CMPQ    DX, CX
+	JLT     squares
+squaresTail:
+	VMOVUPS.Z (DI)(DX*1), K1, Z2
+	VMULPS  Z2, Z2, Z2
+	VADDPS  Z2, Z0, Z0
+	VEXTRACTF64X4 $1, Z0, Y1
+	VADDPS  Y1, Y0, Y0
+	FACTOR
+	VBROADCASTSS X0, Z15
+	COLUMNS_AVX512(ADD_SCALED, VECTOR)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET

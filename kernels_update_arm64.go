@@ -1,0 +1,36 @@
+//go:build !purego
+
+package rowvec
+
+// do runs update k on one chunk. It is not inlined, for the reason that do of rowArgs is not.
+//
+//go:noinline
+func (a *updateArgs) do(k updateOp) int {
+	switch k {
+	case opUpdateSGD:
+		return updateSGDNEON(a)
+	case opUpdateAdagrad:
+		return updateAdagradNEON(a)
+	case opUpdateRowAdagrad:
+		return updateRowAdagradNEON(a)
+	}
+	return updateAdamNEON(a)
+}
+
+//go:noinline
+func addSquaresChunk(lanes *[16]float32, x []float32) { addSquaresNEON(lanes, &x[0], len(x)) }
+
+//go:noescape
+func updateSGDNEON(a *updateArgs) (done int)
+
+//go:noescape
+func updateAdagradNEON(a *updateArgs) (done int)
+
+//go:noescape
+func updateRowAdagradNEON(a *updateArgs) (done int)
+
+//go:noescape
+func updateAdamNEON(a *updateArgs) (done int)
+
+//go:noescape
+func addSquaresNEON(lanes *[16]float32, x *float32, n int)

@@ -1,0 +1,170 @@
+//go:build !purego && (amd64 || arm64)
+
+package rowvec
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// updateArgs is what the assembly of an update works on: grad are the rows in their order, and the states have rows chosen
+// by ids as the table has them. The assembly knows rowArgs by its offsets, so that it has to come first.
+type updateArgs struct {
+	rowArgs
+	first        *float32 // row 0 of the sums or means; the sums of whole rows are rows of one element
+	firstStride  uintptr
+	second       *float32 // row 0 of the means of squares
+	secondStride uintptr
+	rate         float32 // negated
+	epsilon      float32
+	meanWeight   float32
+	squareWeight float32
+	keep         float32 // of Adam; the decay of SGD
+	count        float32 // columns of a row, of which a sum takes the mean
+}
+
+// updateOp is an update; method do of each architecture says which assembly runs it.
+type updateOp int
+
+const (
+	opUpdateSGD updateOp = iota
+	opUpdateAdagrad
+	opUpdateRowAdagrad
+	opUpdateAdam
+)
+
+// One call does fewer elements than those of other kernels: up to four matrices miss the caches for each, and a root and a
+// quotient take as long as two cached rows.
+const (
+	updateElements = chunkElements / 4
+	updateRows     = chunkRows / 4
+)
+
+// updateByID returns the arguments that every update needs: ids is not empty, and the matrices have columns. Rows of the
+// table and of its states, matrices in all, are prefetched line by line, as long as those on their way fit into longBytes.
+func updateByID[I ID](table *Matrix, ids []I, grad *Matrix, matrices int, rate, epsilon float32) updateArgs {
+	a := updateArgs{rowArgs: rowsByID(grad, table, ids, false), rate: -rate, epsilon: epsilon}
+	a.ahead = min(a.ahead, max(1, longBytes/(4*matrices*min(table.Cols, updateElements))))
+	return a
+}
+
+// run does n rows of cols elements with update k, in pieces of rows that are not longer than a chunk, and returns the
+// number of rows done. The receiver is a value, here and below, for the reason that runPieces has.
+func (a updateArgs) run(k updateOp, n, cols int) int {
+	for first := 0; first < cols; first += updateElements {
+		piece := a
+		piece.cols = min(cols-first, updateElements)
+		piece.table = element(a.table, first)
+		piece.linear = element(a.linear, first)
+		if a.first != nil {
+			piece.first = element(a.first, first)
+		}
+		if a.second != nil {
+			piece.second = element(a.second, first)
+		}
+		if done := piece.runChunks(k, n); done < n {
+			return done
+		}
+	}
+	return n
+}
+
+// runChunks is run in chunks of whole rows.
+func (a updateArgs) runChunks(k updateOp, n int) int {
+	rows := min(updateRows, max(1, updateElements/a.cols))
+	linear, ids := a.linear, a.ids
+	for first := 0; ; first += rows {
+		a.n = min(rows, n-first)
+		a.readable = n - first
+		if done := a.do(k); done < a.n || first+a.n == n {
+			return first + done
+		}
+		next := uintptr(first + rows)
+		a.linear = (*float32)(unsafe.Add(unsafe.Pointer(linear), next*a.linearStride))
+		a.ids = unsafe.Add(ids, next*(4+4*uintptr(a.wide)))
+	}
+}
+
+func updateSGD[I ID](table *Matrix, ids []I, grad *Matrix, rate, decay float32) int {
+	if isa.Active() == isa.Portable {
+		return kernels.UpdateSGD(*table, ids, *grad, rate, decay)
+	}
+	if decay == 0 {
+		return scatterAdd(table, ids, -rate, grad)
+	}
+	if len(ids) == 0 {
+		return 0
+	}
+	a := updateByID(table, ids, grad, 1, rate, 0)
+	a.keep = decay
+	return a.run(opUpdateSGD, len(ids), table.Cols)
+}
+
+func updateAdagrad[I ID](table, sums *Matrix, ids []I, grad *Matrix, rate, epsilon float32) int {
+	if isa.Active() == isa.Portable {
+		return kernels.UpdateAdagrad(*table, *sums, ids, *grad, rate, epsilon)
+	}
+	if len(ids) == 0 {
+		return 0
+	}
+	a := updateByID(table, ids, grad, 2, rate, epsilon)
+	a.first, a.firstStride = &sums.Data[0], uintptr(sums.Stride)*4
+	return a.run(opUpdateAdagrad, len(ids), table.Cols)
+}
+
+func updateRowAdagrad[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, rate, epsilon float32) int {
+	if isa.Active() == isa.Portable {
+		return kernels.UpdateRowAdagrad(*table, sums, ids, *grad, rate, epsilon)
+	}
+	if len(ids) == 0 {
+		return 0
+	}
+	if table.Cols > updateElements {
+		return updateLongRows(table, sums, ids, grad, rate, epsilon)
+	}
+	a := updateByID(table, ids, grad, 1, rate, epsilon)
+	a.first, a.firstStride = &sums[0], 4
+	a.count = float32(table.Cols)
+	return a.run(opUpdateRowAdagrad, len(ids), table.Cols)
+}
+
+// updateLongRows is updateRowAdagrad for rows of which one is more than a call of assembly does.
+func updateLongRows[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, rate, epsilon float32) int {
+	for i, id := range ids {
+		if uint64(id) >= uint64(table.Rows) {
+			return i
+		}
+		g := grad.Data[i*grad.Stride:][:table.Cols]
+		var lanes [16]float32
+		for rest := g; len(rest) > 0; rest = rest[min(len(rest), chunkElements):] {
+			addSquaresChunk(&lanes, rest[:min(len(rest), chunkElements)])
+		}
+		for n := len(lanes) / 2; n > 0; n /= 2 {
+			for k := range n {
+				lanes[k] += lanes[k+n]
+			}
+		}
+		sum := sums[id] + lanes[0]/float32(table.Cols)
+		sums[id] = sum
+		root := float32(math.Sqrt(float64(sum)))
+		addScaled(table.Data[int(id)*table.Stride:][:table.Cols], -rate/(root+epsilon), g)
+	}
+	return len(ids)
+}
+
+func updateAdam[I ID](table, means, squares *Matrix, ids []I, grad *Matrix, step AdamStep) int {
+	if isa.Active() == isa.Portable {
+		return kernels.UpdateAdam(*table, *means, *squares, ids, *grad, step)
+	}
+	if len(ids) == 0 {
+		return 0
+	}
+	a := updateByID(table, ids, grad, 3, step.Rate, step.Epsilon)
+	a.first, a.firstStride = &means.Data[0], uintptr(means.Stride)*4
+	a.second, a.secondStride = &squares.Data[0], uintptr(squares.Stride)*4
+	a.meanWeight, a.squareWeight, a.keep = step.MeanWeight, step.SquareWeight, step.Keep
+	return a.run(opUpdateAdam, len(ids), table.Cols)
+}

@@ -1,0 +1,104 @@
+//go:build unix
+
+package rowvec_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/guard"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"golang.org/x/sys/unix"
+)
+
+// TestUpdatesGuardPages puts every buffer flush against inaccessible pages, first in front of them and then behind.
+func TestUpdatesGuardPages(t *testing.T) {
+	var regions []*guard.Region
+	for range 5 {
+		regions = append(regions, guard.New(t, 12*(maxDim+3)*4))
+	}
+	isatest.Each(t, func(t *testing.T) {
+		for dim := 1; dim <= maxDim; dim++ {
+			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
+				next := 0
+				alloc := func() allocator {
+					r := regions[next%len(regions)]
+					next++
+					return func(n int) []float32 { return slice(r, n) }
+				}
+				compareUpdates[int32](t, alloc, shape{dim: dim, gap: dim % 2, n: 12, rows: 9, scale: 0.3})
+				next = 0
+				compareUpdates[int64](t, alloc, shape{dim: dim, n: 1, rows: 1, scale: 0.3})
+			}
+		}
+	})
+}
+
+// TestUpdatesBeyond32Bits updates rows whose elements lie beyond 2^32, of a table and of states with different strides, in
+// mappings of which only those pages exist.
+func TestUpdatesBeyond32Bits(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) < 8 {
+		t.Skip("needs 64-bit addresses")
+	}
+	const cols = 19
+	rows := uint64(1<<12 + 3)
+	sparse := func(stride int) rowvec.Matrix {
+		size := (int(rows-1)*stride + cols) * 4
+		mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
+		if err != nil {
+			t.Skip("no sparse mapping of 16 GiB here: ", err)
+		}
+		t.Cleanup(func() { unix.Munmap(mem) })
+		return rowvec.Matrix{Rows: int(rows), Cols: cols, Stride: stride,
+			Data: unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), size/4)}
+	}
+	states := [3]rowvec.Matrix{sparse(1 << 20), sparse(1<<20 + 8), sparse(1<<20 + 16)}
+	last := int(rows) - 1
+	ids, near := []int64{int64(last), 1, int64(last)}, []int64{1, 0, 1}
+	sums, nearSums := make([]float32, rows), make([]float32, 2)
+	grad := matrix(heap(), rand.New(rand.NewPCG(23, 24)), 3, cols, 0)
+	tame(grad.Data)
+	var dense [3]rowvec.Matrix
+	for i := range dense {
+		dense[i], _ = rowvec.NewMatrix(2, cols)
+	}
+	isatest.Each(t, func(t *testing.T) {
+		for _, update := range []struct {
+			name string
+			run  func(m [3]rowvec.Matrix, sums []float32, ids []int64) error
+		}{
+			{"UpdateSGD", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
+				return rowvec.UpdateSGD(m[0], ids, grad, 0.1, 0.01)
+			}},
+			{"UpdateAdagrad", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
+				return rowvec.UpdateAdagrad(m[0], m[1], ids, grad, 0.1, 1e-3)
+			}},
+			{"UpdateRowAdagrad", func(m [3]rowvec.Matrix, sums []float32, ids []int64) error {
+				return rowvec.UpdateRowAdagrad(m[0], sums, ids, grad, 0.1, 1e-3)
+			}},
+			{"UpdateAdam", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
+				return rowvec.UpdateAdam(m[0], m[1], m[2], ids, grad,
+					rowvec.AdamStep{MeanWeight: 0.1, SquareWeight: 0.1, Rate: 0.1, Epsilon: 1e-3, Keep: 1})
+			}},
+		} {
+			if err := update.run(states, sums, ids); err != nil {
+				t.Fatal(err)
+			}
+			if err := update.run(dense, nearSums, near); err != nil {
+				t.Fatal(err)
+			}
+			for i := range states {
+				for row, far := range []int{1, last} {
+					if d := diff(states[i].Row(far), dense[i].Row(row), false); d != "" {
+						t.Fatalf("%s, matrix %d, row %d: %s", update.name, i, far, d)
+					}
+				}
+			}
+			if sums[1] != nearSums[0] || sums[last] != nearSums[1] {
+				t.Errorf("%s: sums %v and %v, want %v", update.name, sums[1], sums[last], nearSums)
+			}
+		}
+	})
+}
