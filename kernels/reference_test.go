@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/reference"
@@ -154,4 +155,53 @@ func TestVectorReference(t *testing.T) {
 			reference.Equal(t, "Scale", dst, c.Scaled)
 		})
 	}
+}
+
+// TestUpdateReference takes steps of optimizers, and holds each operation to NumPy and the weights to PyTorch's.
+func TestUpdateReference(t *testing.T) {
+	each(t, reference.UpdateCases(t), func(c reference.Update) string { return c.Name },
+		func(t *testing.T, c reference.Update, gap int) {
+			table, first, second := reference.Copy(c.Start, gap), reference.Zeros(c.First, gap), reference.Zeros(c.Second, gap)
+			moved := make([]float64, table.Rows*table.Cols)
+			n := len(c.IDs) / c.Steps
+			for k := range c.Steps {
+				before, ids := reference.Copy(reference.Matrix{Matrix: table}, 0), c.IDs[k*n:][:n]
+				grad := kernels.Matrix{Rows: n, Cols: c.Grad.Cols, Data: c.Grad.Data[k*n*c.Grad.Cols:], Stride: c.Grad.Stride}
+				rate, epsilon, done := float32(c.Rates[k]), float32(c.Epsilons[k]), 0
+				switch c.Kind {
+				case "sgd":
+					done = kernels.UpdateSGD(table, ids, grad, rate, float32(c.Decay))
+				case "adagrad":
+					done = kernels.UpdateAdagrad(table, first, ids, grad, rate, epsilon)
+				case "row adagrad":
+					sums := make([]float32, first.Rows)
+					for i := range sums {
+						sums[i] = first.Row(i)[0]
+					}
+					done = kernels.UpdateRowAdagrad(table, sums, ids, grad, rate, epsilon)
+					for i, s := range sums {
+						first.Row(i)[0] = s
+					}
+				case "adam", "adamw":
+					done = kernels.UpdateAdam(table, first, second, ids, grad, kernels.AdamStep{
+						MeanWeight: float32(c.MeanWeight), SquareWeight: float32(c.SquareWeight),
+						Rate: rate, Epsilon: epsilon, Keep: float32(c.Keep),
+					})
+				default:
+					t.Fatalf("no optimizer %q", c.Kind)
+				}
+				if done != n {
+					t.Errorf("%d rows done, want %d", done, n)
+				}
+				for i := range table.Rows {
+					for j, w := range table.Row(i) {
+						moved[i*table.Cols+j] += math.Abs(float64(w)) + math.Abs(float64(w)-float64(before.Row(i)[j]))
+					}
+				}
+			}
+			reference.Equal(t, "table", table, c.Table)
+			reference.Equal(t, "first state", first, c.First)
+			reference.Equal(t, "second state", second, c.Second)
+			reference.CloseUpdate(t, "table and PyTorch", table, c.Torch, moved, c.Roundings)
+		})
 }

@@ -202,3 +202,18 @@ func TestUpdateStrides(t *testing.T) {
 		expectDone(t, u.name, u.update(none, nil, kernels.Matrix{}), 0)
 	}
 }
+
+// TestUpdateSGDUnfused has both products be (1 + 2^-12)^2, which is 1 + 2^-11 + 2^-24 and rounds to 1 + 2^-11, and the
+// sums cancel that.
+func TestUpdateSGDUnfused(t *testing.T) {
+	const x, square = 1 + 0x1p-12, 1 + 0x1p-11
+	if fused := math.FMA(x, x, -square); fused != 0x1p-24 {
+		t.Fatalf("the example is wrong: fused, it is %g", fused)
+	}
+	table := rows([]float32{x})
+	kernels.UpdateSGD(table, []int{0}, rows([]float32{-square}), 0x1p20, x)
+	expect(t, "gradient and decay", table.Data, []float32{x})
+	table = rows([]float32{square})
+	kernels.UpdateSGD(table, []int{0}, rows([]float32{x}), x, 0x1p-60)
+	expect(t, "weight and step", table.Data, []float32{0})
+}

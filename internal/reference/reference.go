@@ -154,6 +154,28 @@ type Training struct {
 	} `json:"steps"`
 }
 
+// Update is a case of some steps of an optimizer on the rows that ids choose. Step k takes part k of IDs and of the rows of
+// Grad, which have Steps equal parts, and Rates[k] and Epsilons[k]. The state begins at 0.
+type Update struct {
+	Name         string  `json:"name"`
+	Kind         string  `json:"kind"` // "sgd", "adagrad", "row adagrad", "adam" or "adamw"
+	Start        Matrix  `json:"start"`
+	IDs          []int   `json:"ids"`
+	Steps        int     `json:"steps"`
+	Grad         Matrix  `json:"grad"`
+	Rates        []Float `json:"rates"` // with the corrections of bias
+	Epsilons     []Float `json:"epsilons"`
+	Decay        Float   `json:"decay"` // of sgd
+	MeanWeight   Float   `json:"mean_weight"`
+	SquareWeight Float   `json:"square_weight"`
+	Keep         Float   `json:"keep"`
+	Table        Matrix  `json:"table"`     // after the last step
+	First        Matrix  `json:"first"`     // sums or means; of row adagrad, a column
+	Second       Matrix  `json:"second"`    // means of squares
+	Torch        Matrix  `json:"torch"`     // Table by PyTorch, which fuses and reorders some operations
+	Roundings    int     `json:"roundings"` // see CloseUpdate
+}
+
 // ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
 // it gets; so do the functions below.
 func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }
@@ -190,6 +212,9 @@ func BagsCases(tb testing.TB) []Bags { tb.Helper(); return load[Bags](tb, "bags.
 
 // TrainingCases returns the cases of training.json.
 func TrainingCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "training.json") }
+
+// UpdateCases returns the cases of update.json.
+func UpdateCases(tb testing.TB) []Update { tb.Helper(); return load[Update](tb, "update.json") }
 
 func load[T any](tb testing.TB, name string) []T {
 	tb.Helper()
@@ -356,6 +381,24 @@ func CloseSums(tb testing.TB, what string, got kernels.Matrix, want, dOut Matrix
 			}
 			if y := want.Row(p)[j]; !(math.Abs(float64(x)-float64(y)) <= bound) {
 				tb.Errorf("%s: row %d, column %d: %v, want %v within %g", what, p, j, x, y, bound)
+				return
+			}
+		}
+	}
+}
+
+// CloseUpdate reports the first finite element of got that is further from want than so many roundings, of half an ulp of
+// what moved holds: the weight and how far it moved, added up over all steps.
+func CloseUpdate(tb testing.TB, what string, got kernels.Matrix, want Matrix, moved []float64, roundings int) {
+	tb.Helper()
+	for i := range got.Rows {
+		for j, x := range got.Row(i) {
+			sum, y := moved[i*got.Cols+j], want.Row(i)[j]
+			if math.IsNaN(sum) || math.IsInf(sum, 0) {
+				continue
+			}
+			if bound := float64(roundings) * 0x1p-24 * sum; !(math.Abs(float64(x)-float64(y)) <= bound) {
+				tb.Errorf("%s: row %d, column %d: %v, want %v within %g", what, i, j, x, y, bound)
 				return
 			}
 		}

@@ -433,6 +433,112 @@ def training():
           [training_case(method, dim, 900 + 10 * i + k)
            for i, method in enumerate(["sgd", "adagrad", "adam"]) for k, dim in enumerate([1, 3, 17])])
 
+# Updates: steps of optimizers on the rows that ids choose. PyTorch adds up the gradients of an id that occurs several
+# times before a step; ids of a step are therefore different ones.
+
+def sum_squares(x):
+    """The sum of the squares of each row: element j in lane j mod 16, and the lanes as a tree."""
+    x = np.concatenate([x, np.zeros((len(x), -x.shape[1] % 16), f32)], axis=1).reshape(len(x), -1, 16)
+    lanes = np.zeros((len(x), 16), f32)
+    for k in range(x.shape[1]):
+        lanes += x[:, k] * x[:, k]
+    while lanes.shape[1] > 1:
+        half = lanes.shape[1] // 2
+        lanes = lanes[:, :half] + lanes[:, half:]
+    return lanes[:, 0]
+
+
+def update_case(kind, name, start, ids, grads, lr=0.1, eps=1e-8, decay=0.0, beta1=0.9, beta2=0.999):
+    vocab, dim = start.shape
+    weight = nn.Parameter(tensor(start))
+    optimizer = {"sgd": lambda: torch.optim.SGD([weight], lr=lr, weight_decay=decay),
+                 "adagrad": lambda: torch.optim.Adagrad([weight], lr=lr, eps=eps),
+                 "row adagrad": lambda: None,
+                 "adam": lambda: torch.optim.SparseAdam([weight], lr=lr, betas=(beta1, beta2), eps=eps),
+                 "adamw": lambda: torch.optim.AdamW([weight], lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=decay),
+                 }[kind]()
+    sparse = kind == "adagrad" or kind == "adam" or kind == "sgd" and decay == 0
+    roundings = {"sgd": 3 if sparse else 6, "adagrad": 3, "row adagrad": 0, "adam": 0, "adamw": 40}[kind]
+    table, first, second = start.copy(), np.zeros_like(start), np.zeros_like(start)
+    if kind == "row adagrad":
+        first = first[:, :1].copy()
+    mean_weight, square_weight = f32(1 - beta1), f32(1 - beta2)
+    keep = f32(1 - lr * decay) if kind == "adamw" else f32(1)
+    rates, epsilons, moved = [], [], np.zeros(start.shape)
+    for t, (i, g) in enumerate(zip(ids, grads), 1):
+        rate, epsilon = f32(lr), f32(eps)
+        if kind in ("adam", "adamw"):
+            rate = f32(lr * math.sqrt(1 - beta2 ** t) / (1 - beta1 ** t))
+        if kind == "adamw":  # which adds epsilon behind the correction of bias
+            epsilon = f32(eps * math.sqrt(1 - beta2 ** t))
+        rates.append(scalar(rate))
+        epsilons.append(scalar(epsilon))
+        before = table.copy()
+        if kind == "sgd":
+            table[i] += -rate * (g + f32(decay) * table[i] if decay else g)
+        elif kind == "adagrad":
+            first[i] += g * g
+            table[i] += -rate * (g / (np.sqrt(first[i]) + epsilon))
+        elif kind == "row adagrad":
+            first[i, 0] += sum_squares(g) / f32(dim)
+            table[i] += -(rate / (np.sqrt(first[i]) + epsilon)) * g
+        else:
+            first[i] += (g - first[i]) * mean_weight
+            second[i] += (g * g - second[i]) * square_weight
+            table[i] = table[i] * keep + -rate * (first[i] / (np.sqrt(second[i]) + epsilon))
+        moved += np.abs(table.astype(np.float64)) + np.abs(table.astype(np.float64) - before)
+        if optimizer:
+            index = torch.from_numpy(i)
+            if sparse:
+                weight.grad = torch.sparse_coo_tensor(index[None], tensor(g), (vocab, dim))
+            else:
+                assert len(i) == vocab, "PyTorch moves rows without a gradient"
+                weight.grad = torch.empty(vocab, dim).index_copy_(0, index, tensor(g))
+            optimizer.step()
+    state = optimizer.state[weight] if optimizer else {}
+    if kind == "adagrad":
+        first = same(first, state["sum"])
+    if kind == "adam":
+        first, second = same(first, state["exp_avg"]), same(second, state["exp_avg_sq"])
+        table = same(table, weight)
+    after = weight.detach().numpy() if roundings else table
+    finite = np.isfinite(moved)
+    assert (np.isfinite(after) == np.isfinite(table)).all()
+    assert (np.abs(after.astype(np.float64) - table)[finite] <= roundings * 2.0 ** -24 * moved[finite]).all(), kind
+    return {"name": name, "kind": kind, "start": matrix(start), "ids": ints(np.concatenate(ids)), "steps": len(ids),
+            "grad": matrix(np.concatenate(grads)), "rates": rates, "epsilons": epsilons, "decay": scalar(decay),
+            "mean_weight": scalar(mean_weight), "square_weight": scalar(square_weight), "keep": scalar(keep),
+            "table": matrix(uniform(table)), "first": matrix(uniform(first)), "second": matrix(uniform(second)),
+            "torch": matrix(uniform(after)), "roundings": roundings}
+
+
+def uniform(a):
+    a = a.copy()
+    a[np.isnan(a)] = from_bits(0x7FC00000)
+    return a
+
+
+def update():
+    cases = []
+    some = [np.array(i) for i in ([3, 0], [0, 1], [3, 1], [0, 3])]
+    every = [np.array(i) for i in ([2, 0, 1], [0, 1, 2], [1, 2, 0])]
+    for k, (kind, dim, ids, options) in enumerate([
+            ("sgd", 19, some, {}), ("sgd", 19, every, {"decay": 0.9, "lr": 0.9}), ("adagrad", 19, some, {"eps": 1e-10}),
+            ("row adagrad", 5, some, {}), ("row adagrad", 16, some, {}), ("row adagrad", 43, some, {"eps": 1e-3}),
+            ("adam", 19, some, {}), ("adamw", 19, every, {"decay": 0.1})]):
+        draw = random(700 + k)
+        name = "%s/dim=%d" % (kind + " with decay" * (kind == "sgd" and "decay" in options), dim)
+        cases.append(update_case(kind, name, draw(4 if ids is some else 3, dim), ids, [draw(len(i), dim) for i in ids], **options))
+    n = len(SPECIAL)
+    for kind in "sgd", "adagrad", "adam":
+        cases.append(update_case(kind, "special/" + kind, random(720)(1, n), [np.array([0])] * 2, [SPECIAL[None], SPECIAL[None]]))
+    write("update", "Steps of optimizers: step k takes the ids and the rows of grad that are part k of steps equal ones, "
+          "rates[k] and epsilons[k], and states that begin at 0. table, first and second are what NumPy has in the end, each "
+          "operation rounded to float32. torch is the table of PyTorch's SGD, Adagrad and SparseAdam with sparse gradients, "
+          "and of SGD with decay and AdamW with dense ones of all rows; it differs from NumPy's by no more than roundings "
+          "half ulps of the weight and its movement in each step, 0 for bit for bit. Adagrad's sums and both means of "
+          "SparseAdam are NumPy's bit for bit.", cases)
+
 
 assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
 forward()
@@ -445,3 +551,5 @@ vector()
 options()
 bags()
 training()
+
+update()
