@@ -6,6 +6,7 @@
 //   - Embed, EmbedAt: scale times token row plus position row, in one pass over memory
 //   - EmbedBackward, EmbedAtBackward, AddBatches: their gradients
 //   - AddScaled, Add, Scale: the vector operations beside them
+//   - Dropout: inverted dropout whose mask is worked out where it is needed, and never stored
 //   - AddAngles: the rotation that sinusoidal positions are made by
 //
 // They are assembly for AVX2, AVX-512 and NEON, chosen when the program starts, and plain Go elsewhere and with the

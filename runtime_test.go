@@ -36,6 +36,7 @@ func TestNoAllocation(t *testing.T) {
 				rowvec.Add(dst[:], table[:]),
 				rowvec.AddAngles(dst[:7], angles[:], angles[:]),
 				rowvec.AddBatches(m(&positions), m(&dst)),
+				rowvec.Dropout(m(&positions), m(&dst), rowvec.Mask{P: 0.5}),
 				rowvec.CheckIDs(ids[:], 6),
 				rowvec.Gather(rowvec.Matrix{Rows: 1, Cols: 7, Data: dst[:7], Stride: 7}, m(&table), ids[:1]),
 			}

@@ -127,6 +127,37 @@ func ExampleAddAngles() {
 	// Output: [1 0 0]
 }
 
+// About half of the elements are dropped, and the others doubled. The last two columns alone are a window that begins at column 8.
+func ExampleDropout() {
+	dst := kernels.Matrix{Rows: 1, Cols: 10, Data: make([]float32, 10), Stride: 10}
+	src := kernels.Matrix{Rows: 1, Cols: 10, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, Stride: 10}
+	mask := kernels.Mask{P: 0.5, Seed: 1}
+	kernels.Dropout(dst, src, mask)
+	fmt.Println(dst.Data)
+	mask.Col = 8
+	last := kernels.Matrix{Rows: 1, Cols: 2, Data: src.Data[8:], Stride: 2}
+	kernels.Dropout(last, last, mask)
+	fmt.Println(last.Data)
+	// Output:
+	// [0 4 6 8 0 0 14 0 18 20]
+	// [18 20]
+}
+
+func ExampleMask_Threshold() {
+	fmt.Println(kernels.Mask{P: 0.5}.Threshold(), kernels.Mask{P: 0.1}.Threshold())
+	// Output: 32768 6554
+}
+
+func ExampleMask_Scale() {
+	fmt.Println(kernels.Mask{}.Scale(), kernels.Mask{P: 0.5}.Scale(), kernels.Mask{P: 0.1}.Scale())
+	// Output: 1 2 1.1111187
+}
+
+func ExamplePhilox() {
+	fmt.Printf("%x\n", kernels.Philox(0, 0, 0))
+	// Output: [6627e8d5 e169c58d bc57ac4c 9b00dbd8]
+}
+
 func ExampleFirstOutside() {
 	fmt.Println(kernels.FirstOutside([]int{2, 0, 4, -1}, 4), kernels.FirstOutside([]uint32{2, 0}, 4))
 	// Output: 2 -1

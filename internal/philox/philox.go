@@ -1,5 +1,5 @@
-// Package philox makes random numbers that depend on their place alone: the counter-based generator Philox 4x32-10 of
-// Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC'11), and fills of float32 from it.
+// Package philox makes random numbers that depend on their place alone: fills of float32 from the counter-based generator
+// Philox 4x32-10, whose definition is kernels.Philox.
 //
 // There is no state. A number is a function of a seed, a stream and its index, so that any part of a tensor can be
 // filled by itself, in any order, by any number of workers, on any machine, with the same bits.
@@ -7,31 +7,22 @@ package philox
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/rowvec/rowvec/internal/exact"
+	"github.com/rowvec/rowvec/kernels"
 )
 
 // The streams in use. What may be filled from the same seed must not share a stream, or it is the same up to a factor.
 const (
 	StreamTokens    = 0 // tables of tokens
 	StreamPositions = 1 // tables of learned positions
+
+	// StreamDropout is the lowest byte of the streams, one for each step, that choose what is dropped.
+	StreamDropout = kernels.StreamDropout
 )
 
-// Block returns block number index of a stream, 128 random bits. The words of the key are the lower and the upper half
-// of seed; those of the counter the lower and the upper half of index, then of stream.
-func Block(seed, stream, index uint64) [4]uint32 {
-	k0, k1 := uint32(seed), uint32(seed>>32)
-	c0, c1, c2, c3 := uint32(index), uint32(index>>32), uint32(stream), uint32(stream>>32)
-	for range 10 {
-		h0, l0 := bits.Mul32(0xd2511f53, c0)
-		h1, l1 := bits.Mul32(0xcd9e8d57, c2)
-		c0, c1, c2, c3 = h1^c1^k0, l1, h0^c3^k1, l0
-		k0 += 0x9e3779b9 // the golden ratio
-		k1 += 0xbb67ae85 // sqrt(3) - 1
-	}
-	return [4]uint32{c0, c1, c2, c3}
-}
+// Block returns block number index of a stream, 128 random bits.
+func Block(seed, stream, index uint64) [4]uint32 { return kernels.Philox(seed, stream, index) }
 
 // Uniform sets dst[i] to element first+i of a sequence that is uniform over the 2^24 odd multiples of limit/2^24 between
 // -limit and limit, rounded to float32. Neither end is among them, and the mean is 0 exactly. The sequence depends on

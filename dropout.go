@@ -1,0 +1,78 @@
+package rowvec
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// Mask says which elements of a matrix Dropout drops, and which part of that matrix is done. Each element is dropped with
+// probability P, independently of all others and of those of other seeds and steps: whether it is depends on Seed, Step
+// and its own row and column alone, so that a mask need not be stored, and that the parts of a matrix can be done in any
+// order, by anybody, on any machine. The definition is that of kernels.Mask.
+type Mask = kernels.Mask
+
+// The rows and columns that a mask reaches to.
+const (
+	maskRows = min(math.MaxInt, 1<<32)
+	maskCols = min(math.MaxInt, 1<<35)
+)
+
+// Dropout sets each element of dst to mask.Scale() times that of src, rounded to float32, or to +0 if mask drops it
+// (Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014, in the inverted form that
+// frameworks use). It is its own gradient: of dst with respect to src, given that of dst in the place of src.
+//
+// A probability takes effect as the nearest multiple of 1/65536 below 1, mask.Threshold() of them; one of 0 makes a copy.
+// dst and src are rows from mask.Row on, and columns from mask.Col on, of a matrix of up to 1<<32 rows and 1<<35 columns,
+// of which any windows that begin at columns that are multiples of 8 may be done by themselves, with the same bits.
+//
+// src has the shape of dst; strides are free. dst and src may be the same matrix, with the same first element and the same
+// stride. Errors: ShapeError, also for a mask beyond its matrix; OverlapError if dst shares memory with src otherwise; and
+// an error that says so if mask.P is not in [0, 1) or mask.Step is 1<<56 or more; then dst is as it was.
+func Dropout(dst, src Matrix, mask Mask) error {
+	if err := checkDropout("Dropout", &dst, &src, &mask); err != nil || dst.Rows == 0 || dst.Cols == 0 {
+		return err
+	}
+	dropout(&dst, &src, &mask)
+	return nil
+}
+
+func checkDropout(op string, dst, src *Matrix, mask *Mask) error {
+	if !fits(dst) {
+		return CheckMatrix(op, "dst", *dst)
+	}
+	if !fits(src) {
+		return CheckMatrix(op, "src", *src)
+	}
+	switch {
+	case src.Rows != dst.Rows:
+		return &ShapeError{op, "src.Rows", src.Rows, "", dst.Rows}
+	case src.Cols != dst.Cols:
+		return &ShapeError{op, "src.Cols", src.Cols, "", dst.Cols}
+	case !(mask.P >= 0 && mask.P < 1):
+		return fmt.Errorf("rowvec: %s: mask.P is %v, want one in [0, 1)", op, mask.P)
+	case mask.Step>>56 != 0:
+		return fmt.Errorf("rowvec: %s: mask.Step is %d, want one below %d", op, mask.Step, uint64(1<<56))
+	case dst.Rows > maskRows:
+		return &ShapeError{op, "dst.Rows", dst.Rows, "at most ", maskRows}
+	case dst.Cols > maskCols:
+		return &ShapeError{op, "dst.Cols", dst.Cols, "at most ", maskCols}
+	case mask.Row < 0:
+		return &ShapeError{op, "mask.Row", mask.Row, "at least ", 0}
+	case mask.Row > maskRows-dst.Rows:
+		return &ShapeError{op, "mask.Row", mask.Row, "at most ", maskRows - dst.Rows}
+	case mask.Col < 0:
+		return &ShapeError{op, "mask.Col", mask.Col, "at least ", 0}
+	case mask.Col%8 != 0:
+		return &ShapeError{op, "mask.Col", mask.Col, "a multiple of ", 8}
+	case mask.Col > maskCols-dst.Cols:
+		return &ShapeError{op, "mask.Col", mask.Col, "at most ", maskCols - dst.Cols}
+	}
+	if extent(dst) > 0 && &dst.Data[0] == &src.Data[0] && dst.Stride == src.Stride {
+		return nil
+	}
+	return checkApart(op, "dst", dst, "src", src)
+}
+
+func dropout(dst, src *Matrix, mask *Mask) { kernels.Dropout(*dst, *src, *mask) }
