@@ -74,5 +74,3 @@ func checkDropout(op string, dst, src *Matrix, mask *Mask) error {
 	}
 	return checkApart(op, "dst", dst, "src", src)
 }
-
-func dropout(dst, src *Matrix, mask *Mask) { kernels.Dropout(*dst, *src, *mask) }

@@ -60,6 +60,28 @@ func TestGuardedAngles(t *testing.T) {
 	})
 }
 
+// TestGuardedDropout puts the matrices of Dropout flush against inaccessible pages.
+func TestGuardedDropout(t *testing.T) {
+	const rows = 7 // four, two and one
+	regions := []*guard.Region{guard.New(t, rows*(maxDim+2)*4), guard.New(t, rows*(maxDim+2)*4)}
+	rng := rand.New(rand.NewPCG(17, 18))
+	isatest.Each(t, func(t *testing.T) {
+		for dim := 1; dim <= maxDim; dim++ {
+			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
+				next := 0
+				alloc := func() allocator {
+					r := regions[next%len(regions)]
+					next++
+					return func(n int) []float32 { return slice(r, n) }
+				}
+				for _, rows := range []int{1, rows} {
+					compareDropout(t, alloc, rng, rows, dim, dim%2, rowvec.Mask{P: 0.4, Seed: uint64(dim)})
+				}
+			}
+		}
+	})
+}
+
 // TestGuardedIDs puts ids of both sizes flush against inaccessible pages; the number of ids reaches every path of the
 // check of ids.
 func TestGuardedIDs(t *testing.T) {

@@ -126,6 +126,7 @@ func TestPreemption(t *testing.T) {
 		ids := make([]int32, n>>10)
 		angles := make([]float64, n>>2)
 		thin := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 64}
+		tall := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 1}
 		for name, call := range map[string]func() error{
 			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
 			"AddAngles":  func() error { return rowvec.AddAngles(x[:len(angles)], angles, angles) },
@@ -134,6 +135,9 @@ func TestPreemption(t *testing.T) {
 			"long rows":  func() error { return rowvec.Gather(one, sum, ids[:2]) },
 			"AddBatches": func() error { return rowvec.AddBatches(sum, one) },
 			"thin rows":  func() error { return rowvec.AddBatches(rowvec.Matrix{Rows: 1, Cols: 1, Data: y, Stride: 1}, thin) },
+			"Dropout":    func() error { return rowvec.Dropout(rows, rows, rowvec.Mask{P: 0.5}) },
+			"one column": func() error { return rowvec.Dropout(tall, tall, rowvec.Mask{P: 0.5}) },
+			"long drops": func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
 			"Add":        func() error { return rowvec.Add(x, y) },
 			"Scale":      func() error { rowvec.Scale(x, 1); return nil },
 		} {

@@ -1,0 +1,12 @@
+//go:build !purego
+
+package rowvec
+
+// do does one chunk. It is not inlined, since the check of the stack at its start is where a loop over chunks can be
+// preempted.
+//
+//go:noinline
+func (a *dropoutArgs) do() { dropoutNEON(a) }
+
+//go:noescape
+func dropoutNEON(a *dropoutArgs)

@@ -1,0 +1,7 @@
+//go:build purego || (!amd64 && !arm64)
+
+package rowvec
+
+import "github.com/rowvec/rowvec/kernels"
+
+func dropout(dst, src *Matrix, mask *Mask) { kernels.Dropout(*dst, *src, *mask) }
