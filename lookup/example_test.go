@@ -1,7 +1,10 @@
 package lookup_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/lookup"
@@ -306,4 +309,54 @@ func ExampleLayer_ClearGradients() {
 func ExampleLayer_String() {
 	fmt.Println(smallLayer().String())
 	// Output: Layer(vocab=3, dim=4, max=100, positions=learned)
+}
+
+// A checkpoint of a table and of the squared gradients that an optimizer has added up for it, after 1,000 steps.
+func ExampleSave() {
+	dir, err := os.MkdirTemp("", "rowvec")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	state, _ := rowvec.NewMatrix(3, 4)
+	tensors := append(small().Parameters(), lookup.Parameter{Name: "token.weight.state", Value: state})
+	err = lookup.Save(filepath.Join(dir, "model.safetensors"), tensors, map[string]string{"step": "1000", "format": "pt"})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+func ExampleLoad() {
+	dir, err := os.MkdirTemp("", "rowvec")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.safetensors")
+	if err := lookup.Save(path, small().Parameters(), map[string]string{"step": "1000"}); err != nil {
+		panic(err)
+	}
+	e, _ := lookup.NewEmbedding(3, 4)
+	metadata, err := lookup.Load(path, e.Parameters())
+	fmt.Println(e.Weight().Row(2), metadata, err)
+	// Output: [5 6 7 8] map[step:1000] <nil>
+}
+
+// A file that holds something else changes nothing.
+func ExampleFormatError() {
+	dir, err := os.MkdirTemp("", "rowvec")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.safetensors")
+	if err := lookup.Save(path, small().Parameters(), nil); err != nil {
+		panic(err)
+	}
+	e, _ := lookup.NewEmbedding(5, 4)
+	_, err = lookup.Load(path, e.Parameters())
+	var format *lookup.FormatError
+	if errors.As(err, &format) {
+		fmt.Println(format.Problem)
+	}
+	// Output: tensor "token.weight" has shape [3, 4] and not [5, 4]
 }

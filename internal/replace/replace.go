@@ -1,0 +1,103 @@
+// Package replace writes files whole or not at all: whoever opens the path, also after a crash or a loss of power, finds
+// what was there before or all that is new.
+package replace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// Temporary is the file that becomes the new one.
+type Temporary interface {
+	Write(b []byte) (n int, err error)
+	WriteAt(b []byte, at int64) (n int, err error)
+	Chmod(mode fs.FileMode) error
+	Sync() error
+	Close() error
+}
+
+// Create makes a new file, and Rename gives it the place of another. They are variables for tests of what happens when
+// one of the steps fails.
+var (
+	Create = func(name string) (Temporary, error) {
+		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	}
+	Rename = os.Rename
+)
+
+// File replaces the file at path, or makes it, by one that write writes to a temporary file in the same directory. The
+// content is on the disk before the file takes its place, and so is the directory before File returns, where the system
+// can do that. A file that is replaced hands on its permissions; of a symbolic link, the link is replaced. If there is an
+// error, or a panic in write, the temporary file is removed, and what was at path is still there.
+func File(path string, write func(f Temporary) error) (err error) {
+	f, name, err := create(path)
+	if err != nil {
+		return err
+	}
+	open, done := true, false
+	defer func() {
+		if open {
+			err = errors.Join(err, f.Close())
+		}
+		if !done {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}()
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if err := f.Chmod(info.Mode().Perm()); err != nil && runtime.GOOS != "windows" {
+			return err
+		}
+	}
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	open = false
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := Rename(name, path); err != nil {
+		return err
+	}
+	done = true
+	if err := syncDirectory(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("%s has been replaced and may not survive a loss of power: %w", path, err)
+	}
+	return nil
+}
+
+// create makes a file beside path with a name that is not in use.
+func create(path string) (f Temporary, name string, err error) {
+	for range 100 {
+		name = fmt.Sprintf("%s.%08x.tmp", path, rand.Uint32())
+		if f, err = Create(name); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return f, name, err
+}
+
+// syncDirectory has the directory written to the disk: only then does the new name outlast a loss of power. Not every
+// system and file system can do that.
+func syncDirectory(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}

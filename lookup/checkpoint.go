@@ -1,0 +1,299 @@
+package lookup
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/replace"
+	"github.com/rowvec/rowvec/internal/safetensors"
+)
+
+// ChecksumKey is the key in the metadata of a file under which Save leaves the checksum that Load looks at: the CRC-32C
+// (Castagnoli) of all bytes behind the header, as eight lower-case hexadecimal digits.
+const ChecksumKey = "rowvec.crc32c"
+
+// FormatError reports a file that is no valid safetensors file, that is damaged, or that does not hold what is asked for.
+type FormatError struct {
+	Path    string
+	Problem string // what is wrong
+}
+
+// Error names the file and what is wrong with it.
+func (e *FormatError) Error() string { return fmt.Sprintf("rowvec: %s: %s", e.Path, e.Problem) }
+
+// pieceBytes is how much of a file is read or written at a time.
+const pieceBytes = 256 << 10
+
+// Save writes the tensors to a safetensors file, the format of Hugging Face, which Python reads by
+// safetensors.torch.load_file: each under its name, as F32 of shape [Rows, Cols], without gaps between its rows, all bits
+// kept. Optimizer state is tensors like any others. The metadata are text of any kind, such as the number of steps; they
+// may be nil. Libraries that ask for the origin of a file look for "format": "pt" among them.
+//
+// The file takes the place of one at path at once and as a whole, when all of it is on the disk; until then it has a name
+// of its own in the same directory. After an error the file at path is as it was. Nobody may change the tensors meanwhile.
+//
+// Errors: ShapeError for a tensor whose fields contradict each other; those of the file system, wrapped; and others for
+// names that are not unique, that are "__metadata__", or are not valid UTF-8, and for metadata that hold ChecksumKey.
+func Save(path string, tensors []Parameter, metadata map[string]string) error {
+	const op = "lookup.Save"
+	headers := make([]safetensors.Tensor, len(tensors))
+	for i, t := range tensors {
+		if err := rowvec.CheckMatrix(op, t.Name, t.Value); err != nil {
+			return err
+		}
+		headers[i] = safetensors.Tensor{
+			Name: t.Name, DType: "F32", Shape: []int64{int64(t.Value.Rows), int64(t.Value.Cols)},
+		}
+	}
+	if _, taken := metadata[ChecksumKey]; taken {
+		return fmt.Errorf("rowvec: %s: the key %s of the metadata belongs to Save", op, ChecksumKey)
+	}
+	all := maps.Clone(metadata)
+	if all == nil {
+		all = make(map[string]string, 1)
+	}
+	header := func(sum uint32) ([]byte, error) {
+		all[ChecksumKey] = fmt.Sprintf("%08x", sum)
+		return safetensors.Encode(headers, all)
+	}
+	first, err := header(0)
+	if err != nil {
+		return fmt.Errorf("rowvec: %s: %w", op, err)
+	}
+	err = replace.File(path, func(f replace.Temporary) error {
+		if _, err := f.Write(first); err != nil {
+			return err
+		}
+		sum, err := writeData(f, tensors)
+		if err != nil {
+			return err
+		}
+		last, err := header(sum) // as long as the first
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(last, 0)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("rowvec: %s: %w", op, err)
+	}
+	return nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// writeData writes the elements of the tensors in little-endian order and returns their checksum.
+func writeData(w io.Writer, tensors []Parameter) (sum uint32, err error) {
+	piece := make([]byte, 0, pieceBytes)
+	flush := func() error {
+		sum = crc32.Update(sum, castagnoli, piece)
+		_, err := w.Write(piece)
+		piece = piece[:0]
+		return err
+	}
+	for _, t := range tensors {
+		for i := range rowsIn(t.Value) {
+			for row := t.Value.Row(i); len(row) > 0; {
+				if len(piece) == pieceBytes {
+					if err := flush(); err != nil {
+						return 0, err
+					}
+				}
+				n := min(len(row), (pieceBytes-len(piece))/4)
+				for _, x := range row[:n] {
+					piece = binary.LittleEndian.AppendUint32(piece, math.Float32bits(x))
+				}
+				row = row[n:]
+			}
+		}
+	}
+	err = flush()
+	return sum, err
+}
+
+// rowsIn returns the number of rows that have something in them: without columns there can be endlessly many.
+func rowsIn(m rowvec.Matrix) int {
+	if m.Cols == 0 {
+		return 0
+	}
+	return m.Rows
+}
+
+// Load reads the tensors from a safetensors file, written by Save or by others, and returns its metadata, without
+// ChecksumKey. Like PyTorch's strict loading it wants the file to hold these tensors, found by their names in whatever
+// order, and no others: as F32 of shape [Rows, Cols], or with fewer than two dimensions and as many elements where the
+// matrix has a single row or column. What lies between rows is left alone; all bits are kept.
+//
+// Everything is checked before the first element is changed, also the checksum, if the file has one, by a first pass over
+// all of its data: after a FormatError nothing has changed. A file that changes, or that cannot be read any more, while it
+// is read for the second time, leaves the tensors partly written; the error says so.
+//
+// Errors: FormatError; those of the file system, wrapped, so that errors.Is finds fs.ErrNotExist; ShapeError for a tensor
+// whose fields contradict each other; OverlapError for two that share memory; and another for names that are not unique.
+func Load(path string, tensors []Parameter) (metadata map[string]string, err error) {
+	const op = "lookup.Load"
+	wanted, err := byName(op, tensors)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("rowvec: %s: %w", op, err)
+	}
+	defer f.Close()
+	metadata, err = load(f, wanted)
+	if invalid := safetensors.Error(""); errors.As(err, &invalid) {
+		return nil, &FormatError{path, string(invalid)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rowvec: %s: %w", op, err)
+	}
+	return metadata, nil
+}
+
+// byName checks the tensors that are to be loaded.
+func byName(op string, tensors []Parameter) (map[string]rowvec.Matrix, error) {
+	wanted := make(map[string]rowvec.Matrix, len(tensors))
+	for i, t := range tensors {
+		if err := rowvec.CheckMatrix(op, t.Name, t.Value); err != nil {
+			return nil, err
+		}
+		if _, twice := wanted[t.Name]; twice {
+			return nil, fmt.Errorf("rowvec: %s: two tensors are called %s", op, safetensors.Quote(t.Name))
+		}
+		wanted[t.Name] = t.Value
+		for _, other := range tensors[:i] {
+			if rowvec.Overlap(t.Value, other.Value) {
+				return nil, &rowvec.OverlapError{Op: op, Dst: t.Name, Src: other.Name}
+			}
+		}
+	}
+	return wanted, nil
+}
+
+func load(f *os.File, wanted map[string]rowvec.Matrix) (map[string]string, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	header, err := safetensors.Read(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	if err := match(header.Tensors, wanted); err != nil {
+		return nil, err
+	}
+	data := func() io.Reader { return io.NewSectionReader(f, header.Data, info.Size()-header.Data) }
+	sum := crc32.New(castagnoli)
+	if n, err := io.CopyBuffer(sum, onlyReader{data()}, make([]byte, pieceBytes)); err != nil {
+		return nil, err
+	} else if n < info.Size()-header.Data {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if text, has := header.Metadata[ChecksumKey]; has {
+		want, err := strconv.ParseUint(text, 16, 32)
+		if err != nil || text != fmt.Sprintf("%08x", want) {
+			return nil, safetensors.Error("the checksum of the data is not eight hexadecimal digits: " + safetensors.Quote(text))
+		}
+		if sum.Sum32() != uint32(want) {
+			return nil, safetensors.Error(fmt.Sprintf("the data are damaged: their checksum is %08x and should be %08x",
+				sum.Sum32(), want))
+		}
+		delete(header.Metadata, ChecksumKey)
+	}
+	again, err := readData(data(), header.Tensors, wanted)
+	if err == nil && again != sum.Sum32() {
+		err = errors.New("the file has changed meanwhile")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the tensors are partly overwritten: %w", err)
+	}
+	return header.Metadata, nil
+}
+
+// onlyReader hides that a reader can do more, which would have io.CopyBuffer do without the buffer.
+type onlyReader struct{ io.Reader }
+
+// match reports a file whose tensors are not those that are wanted.
+func match(tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix) error {
+	for _, t := range tensors {
+		m, ok := wanted[t.Name]
+		switch {
+		case !ok:
+			return safetensors.Error("it holds tensor " + safetensors.Quote(t.Name) + " that is not asked for")
+		case t.DType != "F32":
+			return safetensors.Error("tensor " + safetensors.Quote(t.Name) + " has dtype " + t.DType + " and not F32")
+		case !fits(t.Shape, m):
+			return safetensors.Error(fmt.Sprintf("tensor %s has shape %s and not [%d, %d]",
+				safetensors.Quote(t.Name), safetensors.FormatShape(t.Shape), m.Rows, m.Cols))
+		}
+	}
+	if len(tensors) == len(wanted) {
+		return nil
+	}
+	held := make(map[string]bool, len(tensors))
+	for _, t := range tensors {
+		held[t.Name] = true
+	}
+	missing := ""
+	for name := range wanted {
+		if !held[name] && (missing == "" || name < missing) {
+			missing = name
+		}
+	}
+	return safetensors.Error("it holds no tensor " + safetensors.Quote(missing))
+}
+
+// fits reports whether a tensor of this shape can be had as m.
+func fits(shape []int64, m rowvec.Matrix) bool {
+	rows, cols := int64(m.Rows), int64(m.Cols)
+	switch len(shape) {
+	case 2:
+		return shape[0] == rows && shape[1] == cols
+	case 1:
+		return cols == 1 && shape[0] == rows || rows == 1 && shape[0] == cols
+	case 0:
+		return rows == 1 && cols == 1
+	}
+	return false
+}
+
+// readData sets the tensors, in the order that they have in the file, and returns the checksum of what it has read.
+func readData(r io.Reader, tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix) (sum uint32, err error) {
+	buffer := make([]byte, pieceBytes)
+	var piece []byte
+	left := int64(0)
+	if n := len(tensors); n > 0 {
+		left = tensors[n-1].End
+	}
+	for _, t := range tensors {
+		m := wanted[t.Name]
+		for i := range rowsIn(m) {
+			for row := m.Row(i); len(row) > 0; {
+				if len(piece) == 0 {
+					piece = buffer[:min(left, pieceBytes)]
+					left -= int64(len(piece))
+					if _, err := io.ReadFull(r, piece); err != nil {
+						return 0, err
+					}
+					sum = crc32.Update(sum, castagnoli, piece)
+				}
+				n := min(len(row), len(piece)/4)
+				for j := range row[:n] {
+					row[j] = math.Float32frombits(binary.LittleEndian.Uint32(piece[4*j:]))
+				}
+				row, piece = row[n:], piece[4*n:]
+			}
+		}
+	}
+	return sum, nil
+}
