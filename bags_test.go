@@ -1,0 +1,148 @@
+package rowvec_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// bagShape is what the comparison of the kernels of bags varies: sizes are those of the bags, over and over.
+type bagShape struct {
+	dim, gap, rows int
+	bags           int
+	sizes          []int
+}
+
+func (s bagShape) String() string {
+	type plain bagShape
+	return fmt.Sprintf("%+v", plain(s))
+}
+
+// mixed has empty bags at both ends and next to each other.
+var mixed = []int{0, 1, 3, 0, 0, 2, 5, 1, 0}
+
+// bagLists allocates ids, offsets and weights.
+type bagLists[I rowvec.ID] struct {
+	ids     func(n int) []I
+	offsets func(n int) []int
+	weights func(n int) []float32
+}
+
+func heapSlices[I rowvec.ID]() bagLists[I] {
+	return bagLists[I]{
+		func(n int) []I { return make([]I, n) },
+		func(n int) []int { return make([]int, n) },
+		func(n int) []float32 { return make([]float32, n+1)[1:] },
+	}
+}
+
+// compareBags runs the kernels of bags on one shape against their definitions. Whole backing slices are compared, gaps
+// included.
+func compareBags[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagLists[I], s bagShape) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(s.dim), uint64(s.bags)))
+	offsets := lists.offsets(s.bags + 1)
+	for b := range s.bags {
+		offsets[b+1] = offsets[b] + s.sizes[b%len(s.sizes)]
+	}
+	n := offsets[s.bags]
+	table := matrix(alloc(), rng, s.rows, s.dim, s.gap)
+	dst := matrix(alloc(), rng, s.bags, s.dim, s.gap*3)
+	ids, weights := lists.ids(n), lists.weights(n)
+	copy(ids, randomIDs[I](rng, n, s.rows))
+	fill(rng, weights)
+
+	check := func(kernel string, err error, want rowvec.Matrix) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s %v: %v", kernel, s, err)
+		}
+		if d := diff(dst.Data, want.Data, false); d != "" {
+			t.Fatalf("%s %v: %s", kernel, s, d)
+		}
+	}
+	want := clone(dst)
+	kernels.BagSum(want, table, ids, offsets, nil)
+	check("BagSum", rowvec.BagSum(dst, table, ids, offsets, nil), want)
+
+	kernels.BagSum(want, table, ids, offsets, weights)
+	check("weighted BagSum", rowvec.BagSum(dst, table, ids, offsets, weights), want)
+
+	kernels.BagMean(want, table, ids, offsets)
+	check("BagMean", rowvec.BagMean(dst, table, ids, offsets), want)
+
+	kernels.BagMax(want, table, ids, offsets)
+	check("BagMax", rowvec.BagMax(dst, table, ids, offsets), want)
+}
+
+func TestBagsEveryDim(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for dim := range maxDim + 1 {
+			for _, gap := range []int{0, 1, 7} {
+				compareBags(t, heap, heapSlices[int32](), bagShape{dim: dim, gap: gap, rows: 9, bags: 9, sizes: mixed})
+			}
+			compareBags(t, heap, heapSlices[uint64](), bagShape{dim: dim, rows: 1, bags: 1, sizes: []int{1}})
+		}
+		for _, dim := range []int{300, 512, 525, 768, 1024, 1500} {
+			compareBags(t, heap, heapSlices[int64](), bagShape{dim: dim, gap: 1, rows: 9, bags: 9, sizes: mixed})
+		}
+	})
+}
+
+func TestBagsEveryIDType(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{5, 64} {
+			s := bagShape{dim: dim, rows: 9, bags: 9, sizes: mixed}
+			compareBags(t, heap, heapSlices[int](), s)
+			compareBags(t, heap, heapSlices[int32](), s)
+			compareBags(t, heap, heapSlices[int64](), s)
+			compareBags(t, heap, heapSlices[uint](), s)
+			compareBags(t, heap, heapSlices[uint32](), s)
+			compareBags(t, heap, heapSlices[uint64](), s)
+			compareBags(t, heap, heapSlices[named](), s)
+		}
+	})
+}
+
+// TestBagChunks has more ids and bags and longer rows than one call of assembly does, bags that end where a call does or
+// one id beside that, and bags that take several calls.
+func TestBagChunks(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, s := range []bagShape{
+			{dim: 3, rows: 77, bags: 1, sizes: []int{4096}},
+			{dim: 3, rows: 77, bags: 1, sizes: []int{4097}},
+			{dim: 3, rows: 77, bags: 3, sizes: []int{4095, 1, 1}},
+			{dim: 3, rows: 77, bags: 4, sizes: []int{0, 4095, 2, 0}},
+			{dim: 3, rows: 77, bags: 7, sizes: []int{5, 8192, 0, 1, 8193, 0, 20000}},
+			{dim: 1, rows: 77, bags: 9001, sizes: []int{0}},
+			{dim: 1, rows: 77, bags: 9001, sizes: append(make([]int, 5000), 1)},
+			{dim: 5, rows: 77, bags: 9001, sizes: []int{1}},
+			{dim: 5, rows: 77, bags: 3000, sizes: []int{1, 2, 3, 4, 5}},
+			{dim: 300, rows: 50, bags: 60, sizes: []int{10, 0, 40, 217, 218, 219, 500}},
+			{dim: 768, rows: 50, bags: 250, sizes: []int{1, 2, 3}},
+			{dim: 1<<16 - 1, rows: 2, bags: 3, sizes: []int{1, 2}},
+			{dim: 1 << 16, rows: 3, bags: 3, sizes: []int{0, 1, 4}},
+			{dim: 1<<16 + 1, rows: 2, bags: 3, sizes: []int{1, 0, 3}},
+			{dim: 1<<17 + 19, rows: 3, bags: 4, sizes: []int{2, 1, 0, 3}},
+		} {
+			s.gap = 1
+			compareBags(t, heap, heapSlices[int32](), s)
+			compareBags(t, heap, heapSlices[uint64](), s)
+		}
+	})
+}
+
+// TestBagPrefetch reads tables that are large enough to be prefetched, with fewer and with more ids than that looks ahead.
+func TestBagPrefetch(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 3, 7, 16, 33, 100, 300, 768, 5000} {
+			for _, bags := range []int{1, 2, 15} {
+				compareBags(t, heap, heapSlices[int64](), bagShape{dim: dim, rows: 3<<20/dim + 1, bags: bags, sizes: []int{1, 0, 5, 2}})
+			}
+		}
+	})
+}

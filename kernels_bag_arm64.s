@@ -1,0 +1,261 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+#include "rows_arm64.h"
+
+// Kernels of bags walk the rows of bagArgs by blocks of columns, from left to right, each block by the bags, and each bag
+// by its ids, whose rows are added up in registers.
+//
+// Registers:
+//	R0   arguments                       R11  whether ids are wide
+//	R1   block of the bag's row          R12  where the bags end
+//	R2   block of row 0 of the table     R13  rows to prefetch ahead
+//	R3   ids                             R14  ids that may be read
+//	R4   number of the id                R15  bags
+//	R5   block of the row                R19  bytes between rows of dst
+//	R6   bytes to prefetch of a row      R20  weights
+//	R7   where the bag ends              R21  where the last bag ends
+//	R8   number of the bag               R22  columns
+//	R9   bytes between rows of the table R23  blocks left
+//	R10  limit of ids                    R24, R25  for a moment
+//
+// A block is sixteen vectors, 64 columns. What is left of the rows is done as a block of half as many, and so on down to
+// two, by the bits of the number of columns; and then a tail as 4, 2 and 1 floats. No byte outside the rows is touched.
+
+#define VFDIV4S(m, n, d) WORD $(0x6E20FC00|(m)<<16|(n)<<5|(d)) // fdiv v{d}.4s, v{n}.4s, v{m}.4s
+#define VFCMGT4S(m, n, d) WORD $(0x6EA0E400|(m)<<16|(n)<<5|(d)) // fcmgt v{d}.4s, v{n}.4s, v{m}.4s
+
+// How two vectors, or a part of one, are moved: sums between registers and the bag's row, off bytes behind its beginning,
+// or from the row of an id, which otherwise goes to x.
+
+#define STAY(LOAD, STORE, off, sums, x)
+#define RESUME(LOAD, STORE, off, sums, x) LOAD off(R1), sums
+#define TAKE(LOAD, STORE, off, sums, x) LOAD off(R5), sums
+#define FETCH(LOAD, STORE, off, sums, x) LOAD off(R5), x
+#define PUT(LOAD, STORE, off, sums, x) STORE sums, off(R1)
+
+// What is done to one vector of sums, v, number n, with that of a row, x, number m. RAISE keeps what is there unless x is
+// greater, also where one of them is a NaN or both are zeros.
+
+#define KEEP(m, x, n, v)
+#define CLEAR(m, x, n, v) VEOR v.B16, v.B16, v.B16
+#define PLUS(m, x, n, v) VFADD4S(m, n, n)
+#define OVER(m, x, n, v) VFDIV4S(31, n, n)
+
+#define PLUS_WEIGHTED(m, x, n, v) \
+	VFMUL4S(30, m, m); \
+	VFADD4S(m, n, n)
+
+#define RAISE(m, x, n, v) \
+	VFCMGT4S(n, m, 18); \
+	VBIT V18.B16, x.B16, v.B16
+
+// Blocks by their number of columns.
+
+#define PAIR(MOVE, DO, off, sums, n0, v0, n1, v1) \
+	MOVE(FLDPQ, FSTPQ, off, sums, (F16, F17)); \
+	DO(16, V16, n0, v0);                       \
+	DO(17, V17, n1, v1)
+
+#define PART(MOVE, DO, MOV) \
+	MOVE(MOV, MOV, 0, F0, F16); \
+	DO(16, V16, 0, V0)
+
+#define COLS8(MOVE, DO) \
+	PAIR(MOVE, DO, 0, (F0, F1), 0, V0, 1, V1)
+
+#define COLS16(MOVE, DO) \
+	COLS8(MOVE, DO);                            \
+	PAIR(MOVE, DO, 32, (F2, F3), 2, V2, 3, V3)
+
+#define COLS32(MOVE, DO) \
+	COLS16(MOVE, DO);                           \
+	PAIR(MOVE, DO, 64, (F4, F5), 4, V4, 5, V5); \
+	PAIR(MOVE, DO, 96, (F6, F7), 6, V6, 7, V7)
+
+#define COLS64(MOVE, DO) \
+	COLS32(MOVE, DO);                                  \
+	PAIR(MOVE, DO, 128, (F8, F9), 8, V8, 9, V9);       \
+	PAIR(MOVE, DO, 160, (F10, F11), 10, V10, 11, V11); \
+	PAIR(MOVE, DO, 192, (F12, F13), 12, V12, 13, V13); \
+	PAIR(MOVE, DO, 224, (F14, F15), 14, V14, 15, V15)
+
+#define COLS4(MOVE, DO) PART(MOVE, DO, FMOVQ)
+#define COLS2(MOVE, DO) PART(MOVE, DO, FMOVD)
+#define COLS1(MOVE, DO) PART(MOVE, DO, FMOVS)
+
+// BAG_ROW finds the row of the next id.
+#define BAG_ROW \
+	ID(R3, R11, R4, R5);  \
+	CMP  R10, R5;         \
+	BHS  outside;         \
+	MADD R9, R2, R5, R5
+
+// How the sums of a block begin: with what is there from a part of the bag, or anew. START_MAXIMUM begins with the first
+// row, which is then taken once more.
+
+#define START_SUM(BLOCK, anew, start, store) \
+	MOVBU bagArgs_partial(R0), R24; \
+	CBZ   R24, anew;                \
+	BLOCK(RESUME, KEEP);            \
+	B     start;                    \
+anew: \
+	MOVD  R4, bagArgs_first(R0);    \
+	BLOCK(STAY, CLEAR);             \
+	CMP   R7, R4;                   \
+	BGE   store;                    \
+start:
+
+#define START_MAXIMUM(BLOCK, anew, start, store) \
+	BLOCK(STAY, CLEAR);             \
+	CMP   R7, R4;                   \
+	BGE   store;                    \
+	MOVD  R1, R5;                   \
+	MOVBU bagArgs_partial(R0), R24; \
+	CBNZ  R24, start;               \
+	BAG_ROW;                        \
+start: \
+	BLOCK(TAKE, KEEP)
+
+// How they end: divided by the number of ids if that is asked for, or as they are.
+
+#define END_SUM(BLOCK, store) \
+	MOVBU  bagArgs_mean(R0), R24;  \
+	CBZ    R24, store;             \
+	MOVD   bagArgs_first(R0), R24; \
+	SUB    R24, R7, R24;           \
+	SCVTFS R24, F31;               \
+	VDUP   V31.S[0], V31.S4;       \
+	BLOCK(STAY, OVER)
+
+#define END_PLAIN(BLOCK, store)
+
+// The weight of an id, or nothing.
+
+#define WEIGHT \
+	ADD   R4<<2, R20, R24; \
+	VLD1R (R24), [V30.S4]
+
+#define NO_WEIGHT
+
+// BAGS does one block, size bytes wide, of all bags. The first block prefetches all of a row.
+#define BAGS(BLOCK, size, START, FACTOR, TERM, END, bag, anew, start, walk, line, near, store) \
+	MOVD bagArgs_table(R0), R24;       \
+	MOVD bagArgs_dst(R0), R1;          \
+	SUB  R24, R2, R24;                 \
+	ADD  R24, R1;                      \
+	MOVD bagArgs_next(R0), R4;         \
+	MOVD ZR, R8;                       \
+bag: \
+	MOVD (R12)(R8<<3), R7;             \
+	CMP  R4, R7;                       \
+	BLT  changed;                      \
+	CMP  R21, R7;                      \
+	BGT  changed;                      \
+	START(BLOCK, anew, start, store);  \
+walk: \
+	CBZ  R13, near;                    \
+	ADD  R13, R4, R24;                 \
+	CMP  R14, R24;                     \
+	BGE  near;                         \
+	ID(R3, R11, R24, R25);             \
+	MADD R9, R2, R25, R25;             \
+	MOVD R6, R24;                      \
+line: \
+	PRFM (R25), PLDL2KEEP;             \
+	ADD  $64, R25;                     \
+	SUBS $64, R24;                     \
+	BGT  line;                         \
+near: \
+	BAG_ROW;                           \
+	FACTOR;                            \
+	BLOCK(FETCH, TERM);                \
+	ADD  $1, R4;                       \
+	CMP  R7, R4;                       \
+	BLT  walk;                         \
+	END(BLOCK, store);                 \
+store: \
+	BLOCK(PUT, KEEP);                  \
+	ADD  R19, R1;                      \
+	ADD  $1, R8;                       \
+	CMP  R15, R8;                      \
+	BLT  bag;                          \
+	CMP  R21, R4;                      \
+	BNE  changed;                      \
+	ADD  $size, R2;                    \
+	MOVD ZR, R13
+
+// ALL_BAGS leaves in R24 whether all went well.
+#define ALL_BAGS(START, FACTOR, TERM, END) \
+	MOVD bagArgs_table(R0), R2;        \
+	MOVD bagArgs_ids(R0), R3;          \
+	MOVD bagArgs_burst(R0), R6;        \
+	MOVD bagArgs_tableStride(R0), R9;  \
+	MOVD bagArgs_limit(R0), R10;       \
+	MOVD bagArgs_wide(R0), R11;        \
+	MOVD bagArgs_offsets(R0), R12;     \
+	MOVD bagArgs_ahead(R0), R13;       \
+	MOVD bagArgs_readable(R0), R14;    \
+	MOVD bagArgs_bags(R0), R15;        \
+	MOVD bagArgs_dstStride(R0), R19;   \
+	MOVD bagArgs_weights(R0), R20;     \
+	MOVD bagArgs_stop(R0), R21;        \
+	MOVD bagArgs_cols(R0), R22;        \
+	LSR  $6, R22, R23;                 \
+	CBZ  R23, cols32;                  \
+cols64: \
+	BAGS(COLS64, 256, START, FACTOR, TERM, END, bag64, anew64, start64, walk64, line64, near64, store64); \
+	SUBS $1, R23;                      \
+	BNE  cols64;                       \
+cols32: \
+	TBZ  $5, R22, cols16;              \
+	BAGS(COLS32, 128, START, FACTOR, TERM, END, bag32, anew32, start32, walk32, line32, near32, store32); \
+cols16: \
+	TBZ  $4, R22, cols8;               \
+	BAGS(COLS16, 64, START, FACTOR, TERM, END, bag16, anew16, start16, walk16, line16, near16, store16); \
+cols8: \
+	TBZ  $3, R22, cols4;               \
+	BAGS(COLS8, 32, START, FACTOR, TERM, END, bag8, anew8, start8, walk8, line8, near8, store8); \
+cols4: \
+	TBZ  $2, R22, cols2;               \
+	BAGS(COLS4, 16, START, FACTOR, TERM, END, bag4, anew4, start4, walk4, line4, near4, store4); \
+cols2: \
+	TBZ  $1, R22, cols1;               \
+	BAGS(COLS2, 8, START, FACTOR, TERM, END, bag2, anew2, start2, walk2, line2, near2, store2); \
+cols1: \
+	TBZ  $0, R22, done;                \
+	BAGS(COLS1, 4, START, FACTOR, TERM, END, bag1, anew1, start1, walk1, line1, near1, store1); \
+done: \
+	MOVD $1, R24;                      \
+	B    end;                          \
+changed: \
+	MOVD $-1, R4;                      \
+outside: \
+	MOVD R4, bagArgs_next(R0);         \
+	MOVD ZR, R24;                      \
+end:
+
+// func bagSumNEON(a *bagArgs) (ok bool)
+// for b, bag := range bags { for _, id := range bag { dst[b] += table[id] }; if mean { dst[b] /= len(bag) } }
+TEXT ·bagSumNEON(SB), NOSPLIT, $0-9
+	MOVD a+0(FP), R0
+	ALL_BAGS(START_SUM, NO_WEIGHT, PLUS, END_SUM)
+	MOVB R24, ok+8(FP)
+	RET
+
+// func bagWeightedNEON(a *bagArgs) (ok bool)
+// for b, bag := range bags { for i, id := range bag { dst[b] += weights[i] * table[id] } }
+TEXT ·bagWeightedNEON(SB), NOSPLIT, $0-9
+	MOVD a+0(FP), R0
+	ALL_BAGS(START_SUM, WEIGHT, PLUS_WEIGHTED, END_PLAIN)
+	MOVB R24, ok+8(FP)
+	RET
+
+// func bagMaxNEON(a *bagArgs) (ok bool)
+// for b, bag := range bags { for _, id := range bag { if table[id] > dst[b] { dst[b] = table[id] } } }
+TEXT ·bagMaxNEON(SB), NOSPLIT, $0-9
+	MOVD a+0(FP), R0
+	ALL_BAGS(START_MAXIMUM, NO_WEIGHT, RAISE, END_PLAIN)
+	MOVB R24, ok+8(FP)
+	RET

@@ -1,0 +1,155 @@
+//go:build !purego && (amd64 || arm64)
+
+package rowvec
+
+import (
+	"sort"
+	"unsafe"
+
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// bagArgs is what the assembly of the kernels of bags works on: bags, whose ids are those from next to stop. Strides are in
+// bytes; cols and bags are above 0.
+//
+// The assembly returns whether all went well. If not, next is the position of an id that is not below limit, or -1 where
+// the offsets do not ascend from next to stop.
+type bagArgs struct {
+	dst         *float32 // row of the first bag
+	dstStride   uintptr
+	table       *float32 // row 0
+	tableStride uintptr
+	limit       uint64         // number of rows in table
+	ids         unsafe.Pointer // uint32 or uint64
+	wide        uint64         // 0: ids have 4 bytes; 1: they have 8
+	weights     *float32       // one for each id, for the kernel that has them
+	offsets     *int           // where the first bag ends, then the others
+	cols        int
+	bags        int
+	next        int  // position of the first id to do
+	stop        int  // position behind the last
+	readable    int  // ids that may be read: prefetching looks beyond those to do
+	ahead       int  // rows to prefetch ahead; 0 for a table that sits in cache
+	burst       int  // bytes to prefetch of each
+	mean        bool // divide by the number of ids
+	partial     bool // there is one bag, in whose row is what its ids in front of next come to
+	first       int  // for the assembly alone: position of the bag's first id
+	bag         int  // likewise: number of the bag
+	blocks      int  // likewise: blocks left
+}
+
+// bagOp is a kernel that works on bagArgs; method do of each architecture says which assembly runs it.
+type bagOp int
+
+const (
+	opBagSum bagOp = iota // and mean
+	opBagWeighted
+	opBagMax
+)
+
+// bagPrefetch returns how many rows ahead to prefetch, and how many bytes of each.
+func bagPrefetch(table *Matrix) (ahead, burst int) {
+	if extent(table) <= cachedBytes/4 {
+		return 0, 0
+	}
+	bytes := table.Cols * 4
+	return min(max(aheadBytes/bytes, aheadLeast), aheadMost), min(bytes, wholeBytes)
+}
+
+// bagRows returns the arguments of every kernel of bags: there are columns and ids.
+func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
+	ahead, burst := bagPrefetch(table)
+	return bagArgs{
+		dst:         &dst.Data[0],
+		dstStride:   uintptr(dst.Stride) * 4,
+		table:       &table.Data[0],
+		tableStride: uintptr(table.Stride) * 4,
+		limit:       idLimit[I](table.Rows),
+		ids:         unsafe.Pointer(&ids[0]),
+		wide:        wide(ids),
+		cols:        dst.Cols,
+		readable:    len(ids),
+		ahead:       ahead,
+		burst:       burst,
+	}
+}
+
+// run does all bags with kernel k, and returns what the definitions of the kernels do.
+func (a bagArgs) run(k bagOp, offsets []int) int {
+	for first := 0; ; first += chunkElements {
+		piece := a
+		piece.cols = min(a.cols-first, chunkElements)
+		piece.table = element(a.table, first)
+		piece.dst = element(a.dst, first)
+		if done, ok := piece.runChunks(k, offsets); !ok || first+piece.cols == a.cols {
+			return done
+		}
+	}
+}
+
+// runChunks is run in chunks of whole bags, of which a bag that is too long has several to itself. Not ok ends the work.
+// Every offset may have changed, also since it was read a moment ago.
+func (a bagArgs) runChunks(k bagOp, offsets []int) (done int, ok bool) {
+	dst, mean := a.dst, a.mean
+	most := min(chunkRows, max(1, chunkElements/a.cols)) // ids, and bags
+	a.stop = offsets[0]
+	for b := 0; b+1 < len(offsets); b += a.bags {
+		a.next = a.stop
+		a.dst = (*float32)(unsafe.Add(unsafe.Pointer(dst), uintptr(b)*a.dstStride))
+		a.offsets = &offsets[b+1]
+		a.bags = min(most, len(offsets)-1-b)
+		if offsets[b+a.bags]-a.next > most {
+			a.bags = sort.Search(a.bags, func(m int) bool { return offsets[b+1+m]-a.next > most })
+		}
+		end := offsets[b+max(1, a.bags)]
+		if a.next < 0 || end < a.next || end > a.readable {
+			return -1, false
+		}
+		if a.bags == 0 {
+			a.offsets, a.bags = &a.stop, 1
+		}
+		for a.stop = min(end, a.next+most); a.stop < end; a.stop = min(end, a.next+most) {
+			a.mean = false
+			if !a.do(k) {
+				return a.next, false
+			}
+			a.next, a.partial = a.stop, true
+		}
+		a.mean = mean
+		if !a.do(k) {
+			return a.next, false
+		}
+		a.partial = false
+	}
+	return a.stop, true
+}
+
+func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32) int {
+	if isa.Active() == isa.Portable || len(ids) == 0 {
+		return kernels.BagSum(*dst, *table, ids, offsets, weights)
+	}
+	a := bagRows(dst, table, ids)
+	if weights == nil {
+		return a.run(opBagSum, offsets)
+	}
+	a.weights = &weights[0]
+	return a.run(opBagWeighted, offsets)
+}
+
+func bagMean[I ID](dst, table *Matrix, ids []I, offsets []int) int {
+	if isa.Active() == isa.Portable || len(ids) == 0 {
+		return kernels.BagMean(*dst, *table, ids, offsets)
+	}
+	a := bagRows(dst, table, ids)
+	a.mean = true
+	return a.run(opBagSum, offsets)
+}
+
+func bagMax[I ID](dst, table *Matrix, ids []I, offsets []int) int {
+	if isa.Active() == isa.Portable || len(ids) == 0 {
+		return kernels.BagMax(*dst, *table, ids, offsets)
+	}
+	a := bagRows(dst, table, ids)
+	return a.run(opBagMax, offsets)
+}
