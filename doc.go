@@ -5,6 +5,7 @@
 //   - BagSum, BagMean, BagMax: the sum, mean or maximum of the rows of each of many bags of ids
 //   - Embed, EmbedAt: scale times token row plus position row, in one pass over memory
 //   - EmbedBackward, EmbedAtBackward, AddBatches: their gradients
+//   - UpdateSGD, UpdateAdagrad, UpdateRowAdagrad, UpdateAdam: steps of optimizers on the rows that ids choose
 //   - AddScaled, Add, Scale: the vector operations beside them
 //   - Dropout: inverted dropout whose mask is worked out where it is needed, and never stored
 //   - AddAngles: the rotation that sinusoidal positions are made by
@@ -20,10 +21,10 @@
 // not even ids that another goroutine changes during the call: each is compared once more when its row is due, and the
 // call ends with ErrChanged.
 //
-// The same bits everywhere. Each product and each sum is rounded to float32, or in AddAngles to float64; there is no fused
-// multiply-add. What is added up is added in the order of the ids. So all instruction sets and plain Go agree bit for
-// bit, and with NumPy and eager PyTorch where those multiply and add in separate steps. Only the payload of a NaN may
-// differ, and Gather, which does not calculate, keeps even that.
+// The same bits everywhere. Each product and each sum is rounded to float32, or in AddAngles to float64, and so is each
+// quotient and each root of the updates; there is no fused multiply-add. What is added up is added in the order of the ids.
+// So all instruction sets and plain Go agree bit for bit, and with NumPy and eager PyTorch where those multiply and add in
+// separate steps. Only the payload of a NaN may differ, and Gather, which does not calculate, keeps even that.
 //
 // No allocation, no goroutine. A kernel works on the caller's goroutine, and its assembly lets it be preempted within
 // tens of microseconds. Any number of goroutines may read one table; kernels that write say what.

@@ -90,7 +90,8 @@ var updateMisuses = []struct {
 		c.ids = alias(memory, c.ids)
 		c.sums = memory[:7]
 	}, ": sums overlaps ids"},
-	{"ids lie in the squares", "UpdateAdam", func(c *updateCall) { c.ids = alias(c.squares.Data[1:], c.ids) }, ": squares overlaps ids"},
+	{"ids lie in the squares", "UpdateAdam", func(c *updateCall) { c.ids = alias(c.squares.Data[1:], c.ids) },
+		": squares overlaps ids"},
 }
 
 const everyUpdate = "UpdateSGD UpdateAdagrad UpdateRowAdagrad UpdateAdam"

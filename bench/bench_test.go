@@ -18,6 +18,11 @@ func BenchmarkAdd(b *testing.B)           { benchmark(b, "Add") }
 func BenchmarkScale(b *testing.B)         { benchmark(b, "Scale") }
 func BenchmarkAddAngles(b *testing.B)     { benchmark(b, "AddAngles") }
 
+func BenchmarkUpdateSGD(b *testing.B)        { benchmark(b, "UpdateSGD") }
+func BenchmarkUpdateRowAdagrad(b *testing.B) { benchmark(b, "UpdateRowAdagrad") }
+func BenchmarkUpdateAdagrad(b *testing.B)    { benchmark(b, "UpdateAdagrad") }
+func BenchmarkUpdateAdam(b *testing.B)       { benchmark(b, "UpdateAdam") }
+
 // The memory of all benchmarks, and what makes their results count as used.
 var (
 	shared arena

@@ -90,8 +90,19 @@ var cases = map[string][]shape{
 		{dim: 768, ids: 8192, seq: 1024, cache: "cold"},
 		{dim: 64, ids: 2048, seq: 128, cache: "warm"},
 	},
-	"AddScaled": {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
-	"Add":       {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
-	"Scale":     {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
+	"AddScaled":        {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
+	"Add":              {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
+	"Scale":            {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
+	"UpdateSGD":        updateCases,
+	"UpdateRowAdagrad": updateCases,
+	"UpdateAdagrad":    updateCases,
+	"UpdateAdam":       updateCases,
+
 	"AddAngles": {{n: inL1 / 4, cache: "warm"}},
+}
+
+// updateCases are those of every update, so that one can be held against the other.
+var updateCases = []shape{
+	{vocab: 50257, dim: 768, ids: 8192, dist: "uniform", cache: "cold"},
+	{vocab: 1000, dim: 64, ids: 2048, dist: "uniform", cache: "warm"},
 }

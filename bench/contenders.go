@@ -20,6 +20,8 @@ type kernel struct {
 	unscaled bool // multiplies by 1
 	trains   bool // needs gradients
 	angles   bool // needs sines and cosines
+	updates  bool // needs a sum for each row
+	states   int  // matrices of state that it needs
 }
 
 // peer is another library, or another of our kernels that can do the same.
@@ -166,6 +168,63 @@ var kernels = []kernel{
 		naive:  func(m *memory, _ []int32) { naiveAddAngles(m.y, m.angleA, m.angleB) },
 		ours:   func(m *memory, _ []int32) error { return rowvec.AddAngles(m.y, m.angleA, m.angleB) },
 	},
+	{
+		name:    "UpdateSGD",
+		bytes:   func(s shape) int { return s.ids * (4 + 3*4*s.dim) },
+		updates: true,
+		naive: func(m *memory, ids []int32) {
+			naiveUpdateSGD(m.table.Data, ids, m.table.Cols, m.rows.Data, updateRate, updateDecay)
+		},
+		ours: func(m *memory, ids []int32) error {
+			return rowvec.UpdateSGD(m.table, ids, m.rows, updateRate, updateDecay)
+		},
+	},
+	{
+		name:    "UpdateRowAdagrad",
+		bytes:   func(s shape) int { return s.ids * (4 + 2*4 + 3*4*s.dim) },
+		updates: true,
+		naive: func(m *memory, ids []int32) {
+			naiveUpdateRowAdagrad(m.table.Data, m.sums, ids, m.table.Cols, m.rows.Data, updateRate, updateEpsilon)
+		},
+		ours: func(m *memory, ids []int32) error {
+			return rowvec.UpdateRowAdagrad(m.table, m.sums, ids, m.rows, updateRate, updateEpsilon)
+		},
+	},
+	{
+		name:    "UpdateAdagrad",
+		bytes:   func(s shape) int { return s.ids * (4 + 5*4*s.dim) },
+		updates: true,
+		states:  1,
+		naive: func(m *memory, ids []int32) {
+			naiveUpdateAdagrad(m.table.Data, m.states[0].Data, ids, m.table.Cols, m.rows.Data, updateRate, updateEpsilon)
+		},
+		ours: func(m *memory, ids []int32) error {
+			return rowvec.UpdateAdagrad(m.table, m.states[0], ids, m.rows, updateRate, updateEpsilon)
+		},
+	},
+	{
+		name:    "UpdateAdam",
+		bytes:   func(s shape) int { return s.ids * (4 + 7*4*s.dim) },
+		updates: true,
+		states:  2,
+		naive: func(m *memory, ids []int32) {
+			naiveUpdateAdam(m.table.Data, m.states[0].Data, m.states[1].Data, ids, m.table.Cols, m.rows.Data, adamStep)
+		},
+		ours: func(m *memory, ids []int32) error {
+			return rowvec.UpdateAdam(m.table, m.states[0], m.states[1], ids, m.rows, adamStep)
+		},
+	},
+}
+
+// The constants of updates: a step each time, as far into the training as the correction of bias has gone.
+const (
+	updateRate    = 1e-3
+	updateEpsilon = 1e-8
+	updateDecay   = 1e-2
+)
+
+var adamStep = rowvec.AdamStep{
+	MeanWeight: 0.1, SquareWeight: 0.001, Rate: updateRate, Epsilon: updateEpsilon, Keep: 1 - updateRate*updateDecay,
 }
 
 // kernelOf returns the kernel of that name, nil if there is none.

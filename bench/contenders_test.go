@@ -57,8 +57,11 @@ func outcome(k *kernel, s shape, contender int) []float32 {
 	defer isa.Set(c.level)()
 	c.run(0)
 	var all []float32
-	for _, x := range [][]float32{m.table.Data, m.rows.Data, m.positions.Data, m.x, m.y} {
+	for _, x := range [][]float32{m.table.Data, m.rows.Data, m.positions.Data, m.x, m.y, m.sums} {
 		all = append(all, x...)
+	}
+	for _, state := range m.states {
+		all = append(all, state.Data...)
 	}
 	return all
 }

@@ -15,8 +15,10 @@ type memory struct {
 	table     rowvec.Matrix // rows chosen by ids
 	rows      rowvec.Matrix // rows in their order
 	positions rowvec.Matrix
-	grad      rowvec.Matrix // of table
-	outGrad   rowvec.Matrix // of rows
+	grad      rowvec.Matrix   // of table
+	outGrad   rowvec.Matrix   // of rows
+	states    []rowvec.Matrix // that an optimizer keeps, of the shape of table
+	sums      []float32       // one for each row of table
 	scale     float32
 	x, y      []float32 // vectors
 
@@ -34,6 +36,7 @@ const coldBytes = 256 << 20
 // arena is memory used again for one case after the other: fresh pages for each would cost minutes.
 type arena struct {
 	table, rows, positions, grad, outGrad, from, to []float32
+	states                                          [2][]float32
 }
 
 // memory fills what a case of kernel k needs with numbers that are always the same.
@@ -56,6 +59,12 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	}
 	if k.trains {
 		m.grad, m.outGrad = matrix(&a.grad, s.vocab, zeros), matrix(&a.outGrad, s.ids, outGradPart)
+	}
+	for i := range k.states {
+		m.states = append(m.states, matrix(&a.states[i], s.vocab, zeros))
+	}
+	if k.updates {
+		m.sums = make([]float32, s.vocab)
 	}
 	m.ids = idLists(s, rand.New(rand.NewPCG(5, 6)))
 

@@ -82,6 +82,56 @@ func naiveAddAngles(dst []float32, a, b []float64) {
 	}
 }
 
+func naiveUpdateSGD[I rowvec.ID](table []float32, ids []I, dim int, grad []float32, rate, decay float32) {
+	for i, id := range ids {
+		w := row(table, int(id), dim)
+		for j, g := range row(grad, i, dim) {
+			w[j] -= float32(rate * (g + float32(decay*w[j])))
+		}
+	}
+}
+
+func naiveUpdateAdagrad[I rowvec.ID](table, sums []float32, ids []I, dim int, grad []float32, rate, epsilon float32) {
+	for i, id := range ids {
+		w, s := row(table, int(id), dim), row(sums, int(id), dim)
+		for j, g := range row(grad, i, dim) {
+			s[j] += float32(g * g)
+			w[j] -= float32(rate * (g / (sqrt(s[j]) + epsilon)))
+		}
+	}
+}
+
+// naiveUpdateRowAdagrad adds up squares in 16 lanes for the same bits, which is also faster than in one.
+func naiveUpdateRowAdagrad[I rowvec.ID](table, sums []float32, ids []I, dim int, grad []float32, rate, epsilon float32) {
+	for i, id := range ids {
+		g := row(grad, i, dim)
+		var lanes [16]float32
+		for j, x := range g {
+			lanes[j%16] += float32(x * x)
+		}
+		for n := 8; n > 0; n /= 2 {
+			for k := range n {
+				lanes[k] += lanes[k+n]
+			}
+		}
+		sums[id] += lanes[0] / float32(dim)
+		naiveAddScaled(row(table, int(id), dim), -rate/(sqrt(sums[id])+epsilon), g)
+	}
+}
+
+func naiveUpdateAdam[I rowvec.ID](table, means, squares []float32, ids []I, dim int, grad []float32, a rowvec.AdamStep) {
+	for i, id := range ids {
+		w, m, v := row(table, int(id), dim), row(means, int(id), dim), row(squares, int(id), dim)
+		for j, g := range row(grad, i, dim) {
+			m[j] += float32((g - m[j]) * a.MeanWeight)
+			v[j] += float32((float32(g*g) - v[j]) * a.SquareWeight)
+			w[j] = float32(a.Keep*w[j]) - float32(a.Rate*(m[j]/(sqrt(v[j])+a.Epsilon)))
+		}
+	}
+}
+
+func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
 func naiveCheckIDs[I rowvec.ID](ids []I, rows int) bool {
 	for _, id := range ids {
 		if id < 0 || int(id) >= rows {

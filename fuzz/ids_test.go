@@ -29,6 +29,7 @@ type ids interface {
 	embedAt(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, at ids) kernel
 	embedBackward(tokens, positions rowvec.Matrix, scale float32, dOut rowvec.Matrix, start, seq int) kernel
 	embedAtBackward(tokens, positions rowvec.Matrix, scale float32, dOut rowvec.Matrix, at ids) kernel
+	update(u update) kernel
 }
 
 type named uint32

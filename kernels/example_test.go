@@ -166,7 +166,8 @@ func ExampleFirstOutside() {
 // Row 1 has two gradients, which are two steps.
 func ExampleUpdateSGD() {
 	weights := exampleTable()
-	kernels.UpdateSGD(weights, []int{1, 0, 1}, kernels.Matrix{Rows: 3, Cols: 2, Data: []float32{1, 2, 3, 4, 5, 6}, Stride: 2}, 0.5, 0)
+	grad := kernels.Matrix{Rows: 3, Cols: 2, Data: []float32{1, 2, 3, 4, 5, 6}, Stride: 2}
+	kernels.UpdateSGD(weights, []int{1, 0, 1}, grad, 0.5, 0)
 	fmt.Println(weights.Data[:4])
 	// Output: [-1.5 -1 7 7]
 }

@@ -12,7 +12,10 @@ type AdamStep struct {
 	MeanWeight   float32 // 1 - beta1, the weight of a new gradient in the running mean
 	SquareWeight float32 // 1 - beta2, that of its square in the running mean of squares
 	Rate         float32 // lr, with the corrections of bias: lr * sqrt(1-beta2^t) / (1-beta1^t)
-	Epsilon      float32 // what is added to the root of the mean of squares
+
+	// Epsilon is added to the root of the mean of squares, as PyTorch's SparseAdam does. Its Adam and AdamW add it behind
+	// the correction of that root: they are met with epsilon * sqrt(1-beta2^t).
+	Epsilon float32
 
 	// Keep is what AdamW multiplies weights by in front of the step, 1 - lr*decay (Loshchilov and Hutter, "Decoupled weight
 	// decay regularization", 2019). It is 1 for Adam without decay; 0 would forget what a row has learnt.
@@ -34,8 +37,9 @@ func UpdateSGD[I ID](table Matrix, ids []I, grad Matrix, rate, decay float32) in
 		if outside(id, table.Rows) {
 			return i
 		}
-		weights := row(&table, int(id))
-		for j, g := range row(&grad, i) {
+		gradient := row(&grad, i)
+		weights := row(&table, int(id))[:len(gradient)]
+		for j, g := range gradient {
 			d := g + float32(decay*weights[j])
 			weights[j] += float32(-rate * d)
 		}
@@ -56,8 +60,9 @@ func UpdateAdagrad[I ID](table, sums Matrix, ids []I, grad Matrix, rate, epsilon
 		if outside(id, table.Rows) {
 			return i
 		}
-		weights, state := row(&table, int(id)), row(&sums, int(id))
-		for j, g := range row(&grad, i) {
+		gradient := row(&grad, i)
+		weights, state := row(&table, int(id))[:len(gradient)], row(&sums, int(id))[:len(gradient)]
+		for j, g := range gradient {
 			s := state[j] + float32(g*g)
 			state[j] = s
 			weights[j] += float32(-rate * (g / (root(s) + epsilon)))
@@ -103,16 +108,19 @@ func UpdateAdam[I ID](table, means, squares Matrix, ids []I, grad Matrix, step A
 	plain(&means, table.Rows, table.Cols)
 	plain(&squares, table.Rows, table.Cols)
 	plain(&grad, len(ids), table.Cols)
+	meanWeight, squareWeight, rate, epsilon, keep := step.MeanWeight, step.SquareWeight, -step.Rate, step.Epsilon, step.Keep
 	for i, id := range ids {
 		if outside(id, table.Rows) {
 			return i
 		}
+		gradient := row(&grad, i)
 		weights, first, second := row(&table, int(id)), row(&means, int(id)), row(&squares, int(id))
-		for j, g := range row(&grad, i) {
-			m := first[j] + float32((g-first[j])*step.MeanWeight)
-			v := second[j] + float32((float32(g*g)-second[j])*step.SquareWeight)
+		weights, first, second = weights[:len(gradient)], first[:len(gradient)], second[:len(gradient)]
+		for j, g := range gradient {
+			m := first[j] + float32((g-first[j])*meanWeight)
+			v := second[j] + float32((float32(g*g)-second[j])*squareWeight)
 			first[j], second[j] = m, v
-			weights[j] = float32(step.Keep*weights[j]) + float32(-step.Rate*(m/(root(v)+step.Epsilon)))
+			weights[j] = float32(keep*weights[j]) + float32(rate*(m/(root(v)+epsilon)))
 		}
 	}
 	return len(ids)
