@@ -6,6 +6,7 @@
 //   - Embed, EmbedAt: scale times token row plus position row, in one pass over memory
 //   - EmbedBackward, EmbedAtBackward, AddBatches: their gradients
 //   - UpdateSGD, UpdateAdagrad, UpdateRowAdagrad, UpdateAdam: steps of optimizers on the rows that ids choose
+//   - Dots, DotsAll: the scores of rows against those of a table, as where a language model ties its output to its input
 //   - AddScaled, Add, Scale: the vector operations beside them
 //   - Dropout: inverted dropout whose mask is worked out where it is needed, and never stored
 //   - AddAngles: the rotation that sinusoidal positions are made by

@@ -217,6 +217,23 @@ func ExampleAddBatches() {
 	// Output: [31 42] <nil>
 }
 
+// The scores of two rows against rows 3 and 0 of the table, as of a language model against a sample of its vocabulary.
+func ExampleDots() {
+	a := rowvec.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 1, 1}}
+	scores, _ := rowvec.NewMatrix(2, 2)
+	err := rowvec.Dots(scores, a, table, []int{3, 0})
+	fmt.Println(scores.Data, err)
+	// Output: [30 0 61 1] <nil>
+}
+
+func ExampleDotsAll() {
+	a := rowvec.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{1, 1}}
+	scores, _ := rowvec.NewMatrix(1, 4)
+	err := rowvec.DotsAll(scores, a, table)
+	fmt.Println(scores.Data, err)
+	// Output: [1 21 41 61] <nil>
+}
+
 func ExampleIndexError_Error() {
 	dst, _ := rowvec.NewMatrix(2, 2)
 	err := rowvec.Gather(dst, table, []int{1, -1})

@@ -158,6 +158,23 @@ func ExamplePhilox() {
 	// Output: [6627e8d5 e169c58d bc57ac4c 9b00dbd8]
 }
 
+// One row against rows 3 and 1 of the table.
+func ExampleDots() {
+	a := kernels.Matrix{Rows: 1, Cols: 2, Data: []float32{1, -1}, Stride: 2}
+	dst := kernels.Matrix{Rows: 1, Cols: 2, Data: make([]float32, 2), Stride: 2}
+	done := kernels.Dots(dst, a, exampleTable(), []int{3, 1})
+	fmt.Println(done, dst.Data)
+	// Output: 2 [-1 -1]
+}
+
+func ExampleDotsAll() {
+	a := kernels.Matrix{Rows: 2, Cols: 2, Data: []float32{1, 0, 1, 1}, Stride: 2}
+	dst := kernels.Matrix{Rows: 2, Cols: 4, Data: make([]float32, 8), Stride: 4}
+	kernels.DotsAll(dst, a, exampleTable())
+	fmt.Println(dst.Data)
+	// Output: [0 10 20 30 1 21 41 61]
+}
+
 func ExampleFirstOutside() {
 	fmt.Println(kernels.FirstOutside([]int{2, 0, 4, -1}, 4), kernels.FirstOutside([]uint32{2, 0}, 4))
 	// Output: 2 -1

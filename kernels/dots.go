@@ -1,0 +1,75 @@
+package kernels
+
+// Dots sets element j of row i of dst to the dot product of row i of a and row ids[j] of table, for each j and each i:
+// the scores of each row of a against chosen rows of a table. It returns the number of ids done, each for all rows of a.
+//
+// A dot product has 16 lanes, which start from +0: element i of the products is added to lane i mod 16, for i ascending,
+// each product rounded before the sum. Then lane k+8 is added to lane k for each k below 8, k+4 to k below 4, k+2 to k
+// below 2, and lane 1 to lane 0. A lane is never -0, since +0 and -0 add up to +0: so adding the product +0 of what a
+// vector has beyond the end of a row changes nothing.
+func Dots[I ID](dst, a, table Matrix, ids []I) (done int) {
+	plain(&dst, a.Rows, len(ids))
+	plain(&a, a.Rows, table.Cols)
+	plain(&table, table.Rows, table.Cols)
+	for j, id := range ids {
+		if outside(id, table.Rows) {
+			return j
+		}
+		dotColumn(&dst, j, &a, row(&table, int(id)))
+	}
+	return len(ids)
+}
+
+// DotsAll is Dots with all rows of table: it sets dst to a times the transpose of table.
+func DotsAll(dst, a, table Matrix) {
+	plain(&dst, a.Rows, table.Rows)
+	plain(&a, a.Rows, table.Cols)
+	plain(&table, table.Rows, table.Cols)
+	if a.Rows == 0 { // without columns, table can have rows without end
+		return
+	}
+	for j := range table.Rows {
+		dotColumn(&dst, j, &a, row(&table, j))
+	}
+}
+
+// dotColumn sets column j of dst to the dot products of the rows of a with y.
+func dotColumn(dst *Matrix, j int, a *Matrix, y []float32) {
+	for i := range a.Rows {
+		dst.Data[i*dst.Stride+j] = dot(row(a, i), y)
+	}
+}
+
+func dot(x, y []float32) float32 {
+	s, t := lanes(x, y, 0), lanes(x, y, 8)
+	for k := range 8 {
+		s[k] += t[k]
+	}
+	for k := range 4 {
+		s[k] += s[k+4]
+	}
+	return (s[0] + s[2]) + (s[1] + s[3])
+}
+
+// lanes returns lanes first to first+7: as many as stay in registers.
+func lanes(x, y []float32, first int) [8]float32 {
+	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	y = y[:len(x)]
+	i := first
+	for ; len(x)-i >= 8; i += 16 {
+		p, q := (*[8]float32)(x[i:]), (*[8]float32)(y[i:])
+		s0 += float32(p[0] * q[0])
+		s1 += float32(p[1] * q[1])
+		s2 += float32(p[2] * q[2])
+		s3 += float32(p[3] * q[3])
+		s4 += float32(p[4] * q[4])
+		s5 += float32(p[5] * q[5])
+		s6 += float32(p[6] * q[6])
+		s7 += float32(p[7] * q[7])
+	}
+	s := [8]float32{s0, s1, s2, s3, s4, s5, s6, s7}
+	for k := 0; i+k < len(x); k++ {
+		s[k] += float32(x[i+k] * y[i+k])
+	}
+	return s
+}
