@@ -59,7 +59,7 @@ func TestUpdatesBeyond32Bits(t *testing.T) {
 	ids, near := []int64{int64(last), 1, int64(last)}, []int64{1, 0, 1}
 	sums, nearSums := make([]float32, rows), make([]float32, 2)
 	grad := matrix(heap(), rand.New(rand.NewPCG(23, 24)), 3, cols, 0)
-	tame(grad.Data)
+	ordinary(grad.Data)
 	var dense [3]rowvec.Matrix
 	for i := range dense {
 		dense[i], _ = rowvec.NewMatrix(2, cols)

@@ -50,9 +50,9 @@ func compareUpdates[I rowvec.ID](t *testing.T, alloc func() allocator, s shape) 
 	for round := range 2 {
 		epsilons := []float32{1e-3, 0, special[rng.IntN(len(special))]}
 		if round == 1 {
-			tame(grad.Data)
+			ordinary(grad.Data)
 			for _, m := range before {
-				tame(m.Data)
+				ordinary(m.Data)
 			}
 			epsilons = epsilons[:1]
 		}
@@ -73,8 +73,8 @@ func compareUpdates[I rowvec.ID](t *testing.T, alloc func() allocator, s shape) 
 	}
 }
 
-// tame makes all of x numbers whose squares and roots are ordinary numbers.
-func tame(x []float32) {
+// ordinary makes all of x numbers whose squares and roots are ordinary numbers.
+func ordinary(x []float32) {
 	for i, y := range x {
 		if y = float32(math.Abs(float64(y))); !(y > 0x1p-20 && y < 0x1p20) {
 			y = 1 + float32(i%1013)/1013

@@ -6,17 +6,25 @@ import (
 	"github.com/rowvec/rowvec/internal/isa"
 )
 
-func BenchmarkCheckIDs(b *testing.B)      { benchmark(b, "CheckIDs") }
-func BenchmarkGather(b *testing.B)        { benchmark(b, "Gather") }
-func BenchmarkGatherScaled(b *testing.B)  { benchmark(b, "GatherScaled") }
-func BenchmarkScatterAdd(b *testing.B)    { benchmark(b, "ScatterAdd") }
-func BenchmarkEmbed(b *testing.B)         { benchmark(b, "Embed") }
-func BenchmarkEmbedBackward(b *testing.B) { benchmark(b, "EmbedBackward") }
-func BenchmarkAddBatches(b *testing.B)    { benchmark(b, "AddBatches") }
-func BenchmarkAddScaled(b *testing.B)     { benchmark(b, "AddScaled") }
-func BenchmarkAdd(b *testing.B)           { benchmark(b, "Add") }
-func BenchmarkScale(b *testing.B)         { benchmark(b, "Scale") }
-func BenchmarkAddAngles(b *testing.B)     { benchmark(b, "AddAngles") }
+func BenchmarkCheckIDs(b *testing.B)       { benchmark(b, "CheckIDs") }
+func BenchmarkGather(b *testing.B)         { benchmark(b, "Gather") }
+func BenchmarkGatherScaled(b *testing.B)   { benchmark(b, "GatherScaled") }
+func BenchmarkScatterAdd(b *testing.B)     { benchmark(b, "ScatterAdd") }
+func BenchmarkEmbed(b *testing.B)          { benchmark(b, "Embed") }
+func BenchmarkEmbedBackward(b *testing.B)  { benchmark(b, "EmbedBackward") }
+func BenchmarkAddBatches(b *testing.B)     { benchmark(b, "AddBatches") }
+func BenchmarkAddScaled(b *testing.B)      { benchmark(b, "AddScaled") }
+func BenchmarkAdd(b *testing.B)            { benchmark(b, "Add") }
+func BenchmarkScale(b *testing.B)          { benchmark(b, "Scale") }
+func BenchmarkAddAngles(b *testing.B)      { benchmark(b, "AddAngles") }
+func BenchmarkBagSum(b *testing.B)         { benchmark(b, "BagSum") }
+func BenchmarkBagSumWeighted(b *testing.B) { benchmark(b, "BagSumWeighted") }
+func BenchmarkBagMean(b *testing.B)        { benchmark(b, "BagMean") }
+func BenchmarkBagMax(b *testing.B)         { benchmark(b, "BagMax") }
+func BenchmarkBackwardSparse(b *testing.B) { benchmark(b, "BackwardSparse") }
+func BenchmarkStepSGD(b *testing.B)        { benchmark(b, "StepSGD") }
+func BenchmarkStepAdagrad(b *testing.B)    { benchmark(b, "StepAdagrad") }
+func BenchmarkStepAdam(b *testing.B)       { benchmark(b, "StepAdam") }
 
 func BenchmarkUpdateSGD(b *testing.B)        { benchmark(b, "UpdateSGD") }
 func BenchmarkUpdateRowAdagrad(b *testing.B) { benchmark(b, "UpdateRowAdagrad") }
@@ -43,7 +51,7 @@ func benchmark(b *testing.B, name string) {
 				}
 				c := k.contenders(m)[i]
 				defer isa.Set(c.level)()
-				b.SetBytes(int64(k.bytes(s)))
+				b.SetBytes(int64(m.bytes))
 				b.ReportAllocs()
 				for n := 0; b.Loop(); n++ {
 					c.run(n)

@@ -8,7 +8,7 @@ import (
 // shape is the size of a case. Its String is the part of a benchmark's name that benchstat pivots on.
 type shape struct {
 	vocab, dim, ids int
-	seq             int    // of sequences, for kernels that know positions
+	seq             int    // of sequences, for kernels that know positions, and of bags
 	n               int    // elements, for kernels on whole vectors
 	dist            string // of ids: "uniform", or "zipf" as words of a text
 
@@ -16,6 +16,9 @@ type shape struct {
 	// that none does.
 	cache string
 }
+
+// bags returns how many bags of seq ids there are.
+func (s shape) bags() int { return s.ids / s.seq }
 
 func (s shape) String() string {
 	var parts []string
@@ -99,6 +102,38 @@ var cases = map[string][]shape{
 	"UpdateAdam":       updateCases,
 
 	"AddAngles": {{n: inL1 / 4, cache: "warm"}},
+	"BagSum": {
+		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+		{vocab: 1000000, dim: 64, ids: 8200, seq: 50, dist: "uniform", cache: "cold"},
+		{vocab: 10000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "held"},
+		{vocab: 10000, dim: 64, ids: 8192, seq: 1, dist: "uniform", cache: "held"},
+		{vocab: 1000, dim: 64, ids: 2050, seq: 50, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 8, ids: 2050, seq: 10, dist: "uniform", cache: "warm"},
+	},
+	"BagSumWeighted": {
+		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+		{vocab: 1000, dim: 64, ids: 2050, seq: 10, dist: "uniform", cache: "warm"},
+	},
+	"BagMean": {
+		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+		{vocab: 1000, dim: 64, ids: 2050, seq: 10, dist: "uniform", cache: "warm"},
+	},
+	"BagMax": {
+		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+		{vocab: 1000, dim: 64, ids: 2050, seq: 10, dist: "uniform", cache: "warm"},
+	},
+	"BackwardSparse": steps,
+	"StepSGD":        steps,
+	"StepAdagrad":    steps,
+	"StepAdam":       steps,
+}
+
+// steps are the shapes that what is left of a training step after the forward pass is measured on.
+var steps = []shape{
+	{vocab: 50257, dim: 768, ids: 128, dist: "uniform", cache: "cold"},
+	{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
+	{vocab: 1000000, dim: 64, ids: 8192, dist: "uniform", cache: "cold"},
+	{vocab: 1000, dim: 64, ids: 2048, dist: "uniform", cache: "warm"},
 }
 
 // updateCases are those of every update, so that one can be held against the other.

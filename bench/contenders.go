@@ -1,11 +1,14 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/viterin/vek/vek32"
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/lookup"
 )
 
 // kernel is what can do the work of one kernel. Each function works on the memory of a case, with one of its lists of
@@ -17,11 +20,17 @@ type kernel struct {
 	ours  func(m *memory, ids []int32) error
 	peers []peer
 
-	unscaled bool // multiplies by 1
-	trains   bool // needs gradients
-	angles   bool // needs sines and cosines
-	updates  bool // needs a sum for each row
-	states   int  // matrices of state that it needs
+	distinct func(s shape) int // bytes moved besides, for each row that the ids of a call choose; nil for none
+
+	unscaled bool          // multiplies by 1
+	trains   bool          // needs gradients
+	angles   bool          // needs sines and cosines
+	updates  bool          // needs a sum for each row
+	states   int           // matrices of state that it needs
+	bags     bool          // has a row for each bag, of seq ids
+	weighs   bool          // needs a weight for each id
+	sparse   bool          // needs a row-sparse gradient
+	method   lookup.Method // of the optimizer that it takes steps of, whose gradients are sparse; nil for none
 }
 
 // peer is another library, or another of our kernels that can do the same.
@@ -30,7 +39,9 @@ type peer struct {
 	run  func(m *memory, ids []int32)
 }
 
-var kernels = []kernel{
+var kernels = slices.Concat(rowKernels, bagKernels, sparseKernels)
+
+var rowKernels = []kernel{
 	{
 		name:  "CheckIDs",
 		bytes: func(s shape) int { return 4 * s.ids },
@@ -243,6 +254,11 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+func must1[T any](x T, err error) T {
+	must(err)
+	return x
 }
 
 // contender is one side of a case. run works on the i-th list of ids, while level is the active one.

@@ -63,6 +63,10 @@ func outcome(k *kernel, s shape, contender int) []float32 {
 	for _, state := range m.states {
 		all = append(all, state.Data...)
 	}
+	if k.sparse {
+		all = append(all, m.gradient.Values().Data...)
+		all = append(all, m.naive.sums[:len(m.naive.ids)*s.dim]...) // one of the two is empty
+	}
 	return all
 }
 

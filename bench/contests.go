@@ -19,7 +19,8 @@ type contest struct {
 	near   float64                   // how far from ours a result may be, relative to 1 + its size
 
 	// ours by several workers, where several can work, or where there is no kernel that does it all
-	team func(m *memory, workers int) (func(ids []int32) error, error)
+	team  func(m *memory, workers int) (func(ids []int32) error, error)
+	layer string // what the team of one is called as a side beside our kernel; "" if it is none
 }
 
 func perID(s shape) int { return s.ids }
@@ -96,6 +97,54 @@ var contests = []contest{
 		near: 1e-4,
 		team: trainer,
 	},
+	trainingContest("SGD"),
+	trainingContest("Adagrad"),
+	trainingContest("Adam"),
+	{
+		title: "BagSum, sums over bags", kernel: kernelOf("BagSum"), unit: "id", units: perID,
+		shapes: []shape{
+			{vocab: 1000000, dim: 64, ids: 8192, seq: 1, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 64, ids: 8200, seq: 50, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 128, ids: 8192, seq: 1, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 128, ids: 8200, seq: 50, dist: "uniform", cache: "cold"},
+			{vocab: 10000, dim: 64, ids: 8192, seq: 1, dist: "uniform", cache: "held"},
+			{vocab: 10000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "held"},
+			{vocab: 10000, dim: 64, ids: 8200, seq: 50, dist: "uniform", cache: "held"},
+			{vocab: 10000, dim: 128, ids: 8192, seq: 1, dist: "uniform", cache: "held"},
+			{vocab: 10000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "held"},
+			{vocab: 10000, dim: 128, ids: 8200, seq: 50, dist: "uniform", cache: "held"},
+		},
+		out:  func(m *memory) []float32 { return m.rows.Data },
+		near: 1e-5,
+		team: bagger(lookup.Sum), layer: "rowvec Bag.Forward",
+	},
+	{
+		title: "BagSum with a weight for each id", kernel: kernelOf("BagSumWeighted"), unit: "id", units: perID,
+		shapes: []shape{
+			{vocab: 1000000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+			{vocab: 10000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "held"},
+			{vocab: 10000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "held"},
+		},
+		out:  func(m *memory) []float32 { return m.rows.Data },
+		near: 1e-5,
+		team: bagger(lookup.Sum), layer: "rowvec Bag.Forward",
+	},
+	{
+		title: "BagMean", kernel: kernelOf("BagMean"), unit: "id", units: perID,
+		shapes: []shape{{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"}},
+		out:    func(m *memory) []float32 { return m.rows.Data },
+		near:   1e-5,
+		team:   bagger(lookup.Mean), layer: "rowvec Bag.Forward",
+	},
+	{
+		title: "BagMax", kernel: kernelOf("BagMax"), unit: "id", units: perID,
+		shapes: []shape{{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"}},
+		out:    func(m *memory) []float32 { return m.rows.Data },
+		team:   bagger(lookup.Max), layer: "rowvec Bag.Forward",
+	},
 	{
 		title: "AddScaled, y += a*x", kernel: kernelOf("AddScaled"), unit: "call", units: func(shape) int { return 1 },
 		shapes: []shape{{n: 512, cache: "warm"}, {n: 4096, cache: "warm"}},
@@ -109,6 +158,32 @@ var contests = []contest{
 		out:    func(m *memory) []float32 { return m.positions.Data },
 		near:   2e-3, // what float32 makes of angles up to 5,000
 	},
+}
+
+// trainingContest is that of steps of a method, each on a fresh batch: forward, backward and update.
+func trainingContest(name string) contest {
+	k := trainingStep(name)
+	return contest{
+		title:  "Training with " + name + ": look up, add up the gradient, update the table",
+		kernel: k, unit: "id", units: perID,
+		shapes: []shape{
+			{vocab: 50257, dim: 768, ids: 128, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 8192, dist: "uniform", cache: "cold"},
+		},
+		out: func(m *memory) []float32 { return m.table.Data }, chosen: true,
+		near: 1e-4,
+		team: stepper(k.method),
+	}
+}
+
+// start makes m what each side starts from when its result is to be compared.
+func (k *contest) start(m *memory) {
+	if k.kernel.method != nil {
+		m.restart()
+	} else {
+		clear(k.out(m))
+	}
 }
 
 // unscaledScatterAdd is ScatterAdd where the factor is 1, for which vek32 needs one pass only.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/pages"
+	"github.com/rowvec/rowvec/lookup"
 )
 
 // memory is what the contenders of a case work on, all of them on the same pages.
@@ -27,6 +28,17 @@ type memory struct {
 	ids            [][]int32 // one list for each call in turn; a single nil one for kernels without ids
 	last           []int32   // the list whose rows of grad are not zero
 	from, to       []float32 // of the copy; from may be longer
+	bytes          int       // moved by one call, on average
+
+	offsets []int     // of bags
+	weights []float32 // of ids
+
+	// Where gradients are row-sparse. The first optimizer is everybody's who does not make one; its state is naive Go's too.
+	embedding  *lookup.Embedding
+	gradient   *lookup.Gradient
+	optimizers []*lookup.Optimizer
+	naive      naiveGradient
+	steps      int // of naive Go
 }
 
 // Distinct rows that lists of ids for a cold cache touch at least, in bytes: more than any last-level cache that is not
@@ -35,8 +47,10 @@ const coldBytes = 256 << 20
 
 // arena is memory used again for one case after the other: fresh pages for each would cost minutes.
 type arena struct {
-	table, rows, positions, grad, outGrad, from, to []float32
-	states                                          [2][]float32
+	workers int // of embeddings; 0 stands for 1
+
+	table, rows, positions, grad, outGrad, weights, sums, from, to []float32
+	states                                                         [2][]float32
 }
 
 // memory fills what a case of kernel k needs with numbers that are always the same.
@@ -51,7 +65,14 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	if s.n > 0 {
 		m.x, m.y = fill(&a.table, s.n, xPart), fill(&a.rows, s.n, yPart)
 	} else {
-		m.table, m.rows = matrix(&a.table, s.vocab, tablePart), matrix(&a.rows, s.ids, rowsPart)
+		n := s.ids
+		if k.bags {
+			n = s.bags()
+			for b := range n + 1 {
+				m.offsets = append(m.offsets, b*s.seq)
+			}
+		}
+		m.table, m.rows = matrix(&a.table, s.vocab, tablePart), matrix(&a.rows, n, rowsPart)
 		m.positions = matrix(&a.positions, s.seq, positionsPart)
 	}
 	if k.angles {
@@ -66,9 +87,25 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	if k.updates {
 		m.sums = make([]float32, s.vocab)
 	}
+	if k.weighs {
+		m.weights = fill(&a.weights, s.ids, weightsPart)
+	}
+	if k.sparse || k.method != nil {
+		m.outGrad = matrix(&a.outGrad, s.ids, outGradPart)
+		m.embedding = must1(lookup.FromMatrix(m.table, lookup.Workers(max(1, a.workers))))
+		m.gradient = m.embedding.NewGradient()
+		m.naive = naiveGradient{slots: map[int32]int{}, sums: fill(&a.sums, s.ids*s.dim, zeros), dim: s.dim}
+	}
+	if k.method != nil {
+		m.newOptimizer(m.embedding, k.method)
+	}
 	m.ids = idLists(s, rand.New(rand.NewPCG(5, 6)))
 
-	half := max(1, k.bytes(s)/8)
+	m.bytes = k.bytes(s)
+	if k.distinct != nil {
+		m.bytes += int(distinctIDs(m.ids, s.vocab) * float64(k.distinct(s)))
+	}
+	half := max(1, m.bytes/8)
 	m.to = fill(&a.to, half, rowsPart)
 	if s.cache == "cold" && len(m.table.Data) > 2*half {
 		m.from = m.table.Data
@@ -85,6 +122,44 @@ func angles(n int, step float64) []float64 {
 		x[i], x[i+1] = math.Sincos(float64(i) * step)
 	}
 	return x
+}
+
+// newOptimizer returns an optimizer that restart knows of.
+func (m *memory) newOptimizer(e *lookup.Embedding, method lookup.Method) *lookup.Optimizer {
+	o := must1(e.NewOptimizer(method))
+	if m.optimizers = append(m.optimizers, o); len(m.optimizers) == 1 {
+		for _, p := range o.State() {
+			m.states = append(m.states, p.Value)
+		}
+	}
+	return o
+}
+
+// restart makes the table and the state of all optimizers what they were before the first step.
+func (m *memory) restart() {
+	put(m.table.Data, tablePart)
+	for _, o := range m.optimizers {
+		for _, p := range o.State() {
+			clear(p.Value.Data)
+		}
+		must(o.SetSteps(0))
+	}
+	m.steps = 0
+}
+
+// distinctIDs returns how many different ids a list has, on average.
+func distinctIDs(lists [][]int32, vocab int) float64 {
+	seen := make([]int, vocab) // the last list that has an id, from 1 on
+	n := 0
+	for i, list := range lists {
+		for _, id := range list {
+			if seen[id] != i+1 {
+				seen[id] = i + 1
+				n++
+			}
+		}
+	}
+	return float64(n) / float64(len(lists))
 }
 
 // copy copies the i-th part of from.
@@ -104,6 +179,7 @@ const (
 	outGradPart
 	xPart
 	yPart
+	weightsPart
 )
 
 // numbers are in [-1/2, 1/2). There is a prime number of them, so that no two rows of a table are alike.
@@ -125,17 +201,22 @@ func fill(buffer *[]float32, n int, contents part) []float32 {
 		pages.Advise(*buffer)
 	}
 	x := (*buffer)[:n]
-	if contents == zeros {
-		clear(x)
-	} else {
-		for rest, source := x, numbers()[1000*contents:]; len(rest) > 0; source = numbers() {
-			rest = rest[copy(rest, source):]
-		}
-	}
+	put(x, contents)
 	if grown {
 		pages.Collapse(x) // what Go had in use before
 	}
 	return x
+}
+
+// put fills x.
+func put(x []float32, contents part) {
+	if contents == zeros {
+		clear(x)
+		return
+	}
+	for source := numbers()[1000*contents:]; len(x) > 0; source = numbers() {
+		x = x[copy(x, source):]
+	}
 }
 
 // idLists returns one list for a warm cache. For a cold one there are as many as it takes for the cache to have

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rowvec/rowvec"
 )
@@ -153,5 +154,119 @@ func naiveSinusoidal(dst []float32, dim int) {
 			sin, cos := math.Sincos(float64(position) * f)
 			out[2*i], out[2*i+1] = float32(sin), float32(cos)
 		}
+	}
+}
+
+func naiveBagSum[I rowvec.ID](dst, table []float32, ids []I, dim int, offsets []int) {
+	for b := range len(offsets) - 1 {
+		out := row(dst, b, dim)
+		clear(out)
+		for _, id := range ids[offsets[b]:offsets[b+1]] {
+			naiveAdd(out, row(table, int(id), dim))
+		}
+	}
+}
+
+func naiveBagSumWeighted[I rowvec.ID](dst, table []float32, ids []I, dim int, offsets []int, weights []float32) {
+	for b := range len(offsets) - 1 {
+		out := row(dst, b, dim)
+		clear(out)
+		for i := offsets[b]; i < offsets[b+1]; i++ {
+			naiveAddScaled(out, weights[i], row(table, int(ids[i]), dim))
+		}
+	}
+}
+
+func naiveBagMean[I rowvec.ID](dst, table []float32, ids []I, dim int, offsets []int) {
+	naiveBagSum(dst, table, ids, dim, offsets)
+	for b := range len(offsets) - 1 {
+		if n := float32(offsets[b+1] - offsets[b]); n > 0 {
+			out := row(dst, b, dim)
+			for j := range out {
+				out[j] /= n
+			}
+		}
+	}
+}
+
+func naiveBagMax[I rowvec.ID](dst, table []float32, ids []I, dim int, offsets []int) {
+	for b := range len(offsets) - 1 {
+		out, bag := row(dst, b, dim), ids[offsets[b]:offsets[b+1]]
+		if len(bag) == 0 {
+			clear(out)
+			continue
+		}
+		copy(out, row(table, int(bag[0]), dim))
+		for _, id := range bag[1:] {
+			in := row(table, int(id), dim)[:len(out)]
+			for j, x := range out {
+				if in[j] > x {
+					out[j] = in[j]
+				}
+			}
+		}
+	}
+}
+
+// naiveGradient is a gradient of some rows of a table. It keeps its memory from call to call.
+type naiveGradient struct {
+	ids   []int32       // each once
+	slots map[int32]int // their indices
+	sums  []float32     // their gradients
+	dim   int
+}
+
+// add sets the gradient to the sums of the rows of dOut by ids, which come as they first occur.
+func (g *naiveGradient) add(ids []int32, dOut []float32) {
+	g.ids = g.ids[:0]
+	clear(g.slots)
+	for i, id := range ids {
+		in := row(dOut, i, g.dim)
+		if slot, ok := g.slots[id]; ok {
+			naiveAdd(row(g.sums, slot, g.dim), in)
+			continue
+		}
+		g.slots[id] = len(g.ids)
+		copy(row(g.sums, len(g.ids), g.dim), in)
+		g.ids = append(g.ids, id)
+	}
+}
+
+// addSorted is add, with ids that ascend.
+func (g *naiveGradient) addSorted(ids []int32, dOut []float32) {
+	g.ids = append(g.ids[:0], ids...)
+	slices.Sort(g.ids)
+	g.ids = slices.Compact(g.ids)
+	clear(g.slots)
+	for slot, id := range g.ids {
+		g.slots[id] = slot
+	}
+	clear(g.sums[:len(g.ids)*g.dim])
+	for i, id := range ids {
+		naiveAdd(row(g.sums, g.slots[id], g.dim), row(dOut, i, g.dim))
+	}
+}
+
+// Steps with a gradient g of weights w.
+
+func naiveAdagrad(w, sums, g []float32, rate, epsilon float32) {
+	w, sums = w[:len(g)], sums[:len(g)]
+	for j, x := range g {
+		s := sums[j] + float32(x*x)
+		sums[j] = s
+		w[j] -= float32(rate * (x / (float32(math.Sqrt(float64(s))) + epsilon)))
+	}
+}
+
+// naiveAdam does step t, from 1 on.
+func naiveAdam(w, means, squares, g []float32, t int, rate, beta1, beta2, epsilon float64) {
+	w, means, squares = w[:len(g)], means[:len(g)], squares[:len(g)]
+	weight1, weight2, eps := float32(1-beta1), float32(1-beta2), float32(epsilon)
+	corrected := float32(rate * math.Sqrt(1-math.Pow(beta2, float64(t))) / (1 - math.Pow(beta1, float64(t))))
+	for j, x := range g {
+		m := means[j] + float32((x-means[j])*weight1)
+		v := squares[j] + float32((float32(x*x)-squares[j])*weight2)
+		means[j], squares[j] = m, v
+		w[j] -= float32(corrected * (m / (float32(math.Sqrt(float64(v))) + eps)))
 	}
 }

@@ -163,6 +163,7 @@ type rival struct {
 }
 
 func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
+	c.arena.workers = c.Workers
 	m := c.arena.memory(k.kernel, s)
 	rivals, err := c.rivals(k, s, m)
 	if err != nil {
@@ -230,13 +231,21 @@ func (c *comparison) rivals(k *contest, s shape, m *memory) ([]rival, error) {
 		one := peer{"rowvec, 1 worker", func(_ *memory, ids []int32) { must(alone(ids)) }}
 		kernel.peers = append([]peer{one}, kernel.peers...)
 	}
+	if k.layer != "" && c.Workers == 1 {
+		work, err := k.team(m, 1)
+		if err != nil {
+			return nil, err
+		}
+		layer := peer{k.layer, func(_ *memory, ids []int32) { must(work(ids)) }}
+		kernel.peers = append([]peer{layer}, kernel.peers...)
+	}
 	var all, others []rival
 	levels := len(isa.Available)
 	for i, contender := range kernel.contenders(m) {
 		r := rival{
 			name: contender.name,
 			result: func() ([]float32, error) {
-				clear(k.out(m))
+				k.start(m)
 				repeat(contender, 1, 0)
 				return k.result(m), nil
 			},
@@ -277,7 +286,8 @@ func (c *comparison) rivals(k *contest, s shape, m *memory) ([]rival, error) {
 	return all, nil
 }
 
-// result returns what a call with the first list of ids has written.
+// result returns what a call with the first list of ids has written: of a training step, the rows of the table, and behind
+// them those of the forward pass.
 func (k *contest) result(m *memory) []float32 {
 	out := k.out(m)
 	if !k.chosen {
@@ -286,6 +296,9 @@ func (k *contest) result(m *memory) []float32 {
 	dim := m.table.Cols
 	rows := make([]float32, len(m.ids[0])*dim)
 	naiveGather(rows, out, m.ids[0], dim)
+	if k.kernel.method != nil {
+		rows = append(rows, m.rows.Data...)
+	}
 	return rows
 }
 
@@ -404,13 +417,29 @@ func block(all []faceOff) string {
 		for i := range 3 {
 			line("", func(f faceOff) string { return f.shape.labels()[i] })
 		}
-		for i, e := range some[0].Sides {
-			line(e.Side, func(f faceOff) string {
+		for _, name := range sides(some) {
+			line(name, func(f faceOff) string {
+				i := slices.IndexFunc(f.Sides, func(e entry) bool { return e.Side == name })
+				if i < 0 {
+					return ""
+				}
 				return fmt.Sprintf("%s%7s", figure(f.Sides[i].NS), figure(f.Sides[i].Times))
 			})
 		}
 	}
 	return b.String()
+}
+
+// sides returns the names of all sides, of which some may be in some cases only.
+func sides(all []faceOff) (names []string) {
+	for _, f := range all {
+		for _, e := range f.Sides {
+			if !slices.Contains(names, e.Side) {
+				names = append(names, e.Side)
+			}
+		}
+	}
+	return names
 }
 
 // labels returns what stands above the column of a shape; some may be empty.

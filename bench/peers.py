@@ -8,7 +8,8 @@ A message is a line of JSON, with "bytes" raw bytes behind it where it has such 
     {"do": "prepare", "kernel": ..}  with the shape, and int64 ids: "lists" times as many as one call takes. The answer
                                      names what can do the job: {"sides": [..]}
     {"do": "result", "side": ..}     does it once, on the first list of ids. The answer is {"bytes": n} and what came
-                                     out: float32, of a table only the rows that the ids choose
+                                     out: float32, of a table only the rows that the ids choose, and of a training step
+                                     behind them what has been looked up
     {"do": "run", "side": .., "first": i, "calls": n, "warm": m}
                                      does it m + n times, on the i-th list of ids and those after it. The answer is
                                      {"ns": t}: what the last n calls took, measured here, around the calls alone
@@ -32,12 +33,13 @@ from types import SimpleNamespace
 np = torch = None
 FLOAT = 4  # bytes
 PART = 1000  # numbers that the contents of one buffer start behind those of the one before
+RATE, EPSILON, BETA1, BETA2 = 0.1, 0.01, 0.9, 0.999  # of optimizers, as in steps.go
 
 
 class Memory:
     """Buffers that one job takes over from the other, and so their pages."""
 
-    parts = ["table", "rows", "positions", "out_grad", "x", "y"]
+    parts = ["table", "rows", "positions", "out_grad", "x", "y", "weights"]
 
     def __init__(self, numbers):
         self.numbers = memoryview(numbers)
@@ -89,7 +91,9 @@ class Job:
             setattr(self, key, message[key])
         self.scale = message["scale"]
         per_token, per_position, per_id = (self.vocab, self.dim), (self.seq, self.dim), (self.ids, self.dim)
-        shapes, self.written, self.chosen, sides = {
+        bag = {"table": per_token, "rows": (self.ids // max(self.seq, 1), self.dim), "chosen": per_id}
+        step = {"table": per_token, "rows": per_id, "out_grad": per_id}
+        self.shapes, self.written, self.chosen, sides = {
             "Gather": ({"table": per_token, "rows": per_id}, "rows", False, lookups),
             "Embed": ({"table": per_token, "positions": per_position, "rows": per_id}, "rows", False, layers),
             "ScatterAdd": ({"table": per_token, "rows": per_id}, "table", True, scatters),
@@ -97,21 +101,38 @@ class Job:
             "Sinusoidal": ({"positions": per_position}, "positions", False, sinusoids),
             "Training": ({"table": per_token, "grad": per_token, "rows": per_id, "out_grad": per_id},
                          "grad", True, trainings),
+            "TrainingSGD": (step, "table", True, steps),
+            "TrainingAdagrad": ({**step, "sums": per_token}, "table", True, steps),
+            "TrainingAdam": ({**step, "means": per_token, "squares": per_token}, "table", True, steps),
+            "BagSum": (bag, "rows", False, bags),
+            "BagSumWeighted": ({**bag, "weights": (self.ids,)}, "rows", False, bags),
+            "BagMean": (bag, "rows", False, bags),
+            "BagMax": (bag, "rows", False, bags),
         }[self.kernel]
-        self.room = {name: memory.bytes(name, math.prod(shape)) for name, shape in shapes.items()}
+        self.room = {}
+        self.fill()
         self.sides = {}
         for lib, view in ((np, numpy_view), (torch, torch_view)):
             if lib is None:
                 continue
-            v = SimpleNamespace(**{name: view(self.room[name], "float32", shape) for name, shape in shapes.items()})
+            v = SimpleNamespace(**{name: view(self.room[name], "float32", shape) for name, shape in self.shapes.items()})
             v.lists = list(view(ids, "int64", (self.lists, self.ids))) if ids else [None]
-            for name, loop, *result in sides(self, lib, v):
-                self.sides[name] = SimpleNamespace(lib=lib, view=v, loop=loop, result=result[0] if result else None)
+            for name, loop, *more in sides(self, lib, v):
+                result, restart = more + [None] * (2 - len(more))
+                self.sides[name] = SimpleNamespace(lib=lib, view=v, loop=loop, result=result, restart=restart)
+
+    def fill(self):
+        for name, shape in self.shapes.items():
+            self.room[name] = self.memory.bytes(name, math.prod(shape))
 
     def once(self, name):
         """Returns what a side makes of the first list of ids."""
         side = self.sides[name]
-        self.memory.clear(self.room[self.written])
+        if side.restart:
+            self.fill()  # the same memory as before
+            side.restart()
+        else:
+            self.memory.clear(self.room[self.written])
         first = side.view.lists[:1]
         with quick(side.lib):
             out = side.loop(first)
@@ -177,7 +198,8 @@ def each(f):
 
 
 # The sides of a job: a name and a loop over lists of ids, which returns what its last call has made or None if that is
-# where all sides write. A third element returns, given the ids of the last call, what a loop has left elsewhere.
+# where all sides write. A third element returns, given the ids of the last call, what a loop has left elsewhere. A fourth
+# forgets all steps of an optimizer; without one, a side starts from zeros where it writes.
 
 
 def lookups(job, lib, v):
@@ -321,6 +343,180 @@ def trainings(job, lib, v):
             return sums[torch.searchsorted(chosen, ids)]
         yield "torch dense gradient", training(False), lambda ids: weight.grad[ids]
         yield "torch sparse gradient", training(True), added_up
+
+
+def steps(job, lib, v):
+    """Look up, add up the gradient, update the table: the result is its rows, and behind them those of the lookup."""
+    table, rows, out_grad = v.table, v.rows, v.out_grad
+    method = job.kernel[len("Training"):]
+    taken = 0  # by a side that works by hand
+
+    def restart():
+        nonlocal taken
+        taken = 0
+
+    def adam_rate():
+        """Returns the rate with the corrections of bias."""
+        return RATE * math.sqrt(1 - BETA2 ** taken) / (1 - BETA1 ** taken)
+
+    if lib is np:
+        def add_up(ids):
+            """Returns the ids, each once, and their gradients."""
+            chosen, inverse = np.unique(ids, return_inverse=True)
+            grad = np.zeros((len(chosen), job.dim), np.float32)
+            add_rows(grad, inverse, out_grad)
+            return chosen, grad
+
+        def sgd(ids):
+            add_rows(table, ids, np.multiply(out_grad, np.float32(-RATE)))
+
+        def adagrad(ids):
+            chosen, grad = add_up(ids)
+            sums = v.sums[chosen]
+            sums += grad * grad
+            v.sums[chosen] = sums
+            np.sqrt(sums, sums)
+            sums += np.float32(EPSILON)
+            grad /= sums
+            grad *= np.float32(-RATE)
+            table[chosen] += grad
+
+        def adam(ids):
+            chosen, grad = add_up(ids)
+            means, squares = v.means[chosen], v.squares[chosen]
+            means += (grad - means) * np.float32(1 - BETA1)
+            v.means[chosen] = means
+            grad *= grad
+            grad -= squares
+            grad *= np.float32(1 - BETA2)
+            squares += grad
+            v.squares[chosen] = squares
+            np.sqrt(squares, squares)
+            squares += np.float32(EPSILON)
+            means /= squares
+            means *= np.float32(-adam_rate())
+            table[chosen] += means
+
+        update = {"SGD": sgd, "Adagrad": adagrad, "Adam": adam}[method]
+
+        def one(ids):
+            nonlocal taken
+            taken += 1
+            table.take(ids, 0, rows, "clip")
+            update(ids)
+        yield "NumPy, row by row", each(one), lambda ids: np.concatenate((table[ids], rows)), restart
+        return
+
+    def add_up(ids):
+        chosen, inverse = torch.unique(ids, return_inverse=True)
+        return chosen, torch.zeros(len(chosen), job.dim).index_add_(0, inverse, out_grad)
+
+    def sgd(ids):
+        table.index_add_(0, ids, out_grad, alpha=-RATE)
+
+    def adagrad(ids):
+        chosen, grad = add_up(ids)
+        sums = v.sums.index_select(0, chosen).addcmul_(grad, grad)
+        v.sums.index_copy_(0, chosen, sums)
+        table.index_add_(0, chosen, grad.div_(sums.sqrt_().add_(EPSILON)), alpha=-RATE)
+
+    def adam(ids):
+        chosen, grad = add_up(ids)
+        means = v.means.index_select(0, chosen).lerp_(grad, 1 - BETA1)
+        v.means.index_copy_(0, chosen, means)
+        squares = v.squares.index_select(0, chosen).lerp_(grad.mul_(grad), 1 - BETA2)
+        v.squares.index_copy_(0, chosen, squares)
+        table.index_add_(0, chosen, means.div_(squares.sqrt_().add_(EPSILON)), alpha=-adam_rate())
+
+    update = {"SGD": sgd, "Adagrad": adagrad, "Adam": adam}[method]
+
+    def by_hand(ids):
+        nonlocal taken
+        taken += 1
+        torch.index_select(table, 0, ids, out=rows)
+        update(ids)
+    yield "torch, no autograd or optim", each(by_hand), lambda ids: torch.cat((table[ids], rows)), restart
+
+    def optimized(name, gradient, new):
+        """Returns a side: gradient leaves one in .grad of the weight that it is given, and returns what has been looked up."""
+        weight, kept = table.detach().requires_grad_(), SimpleNamespace()
+
+        def again():
+            weight.grad = kept.optimizer = kept.rows = None  # of which the first frees memory for the second
+            kept.optimizer = new([weight])
+
+        def one(ids):
+            kept.rows = None
+            kept.rows = gradient(weight, ids)
+            kept.optimizer.step()
+            weight.grad = None
+
+        def loop(lists):
+            with torch.inference_mode(False), torch.enable_grad():
+                each(one)(lists)
+        return name, loop, lambda ids: torch.cat((table[ids], kept.rows.detach())), again
+
+    def backward(sparse):
+        def gradient(weight, ids):
+            out = torch.nn.functional.embedding(ids, weight, sparse=sparse)
+            out.backward(out_grad)
+            return out
+        return gradient
+
+    def without_backward(weight, ids):
+        """Makes of the gradients of rows, without a copy, what autograd makes of them."""
+        torch.index_select(table, 0, ids, out=rows)
+        weight.grad = torch.sparse_coo_tensor(ids[None], out_grad, table.shape)
+        return rows
+
+    optim = torch.optim
+    new = dense = {
+        "SGD": lambda weights: optim.SGD(weights, RATE),
+        "Adagrad": lambda weights: optim.Adagrad(weights, RATE, eps=EPSILON),
+        "Adam": lambda weights: optim.SparseAdam(weights, RATE, (BETA1, BETA2), EPSILON),
+    }[method]
+    if method == "Adam":  # adds epsilon after a correction; so the first step is that of the other
+        dense = lambda weights: optim.Adam(weights, RATE, (BETA1, BETA2), EPSILON / math.sqrt(1 - BETA2))
+    yield optimized("torch sparse gradient", backward(True), new)
+    yield optimized("torch, no autograd", without_backward, new)
+    if job.ids <= 1000:  # a call takes the same time for 128 ids as for thousands
+        yield optimized("torch dense gradient", backward(False), dense)
+
+
+def bags(job, lib, v):
+    """Bags are all of one size, which NumPy makes use of."""
+    table, rows, chosen, seq = v.table, v.rows, v.chosen, job.seq
+    kind = job.kernel[len("Bag"):]
+    weights = v.weights if kind == "SumWeighted" else None
+    by_bag = chosen.reshape(-1, seq, job.dim)
+    if lib is np:
+        per_bag = weights.reshape(-1, seq) if weights is not None else None
+        reduce = {
+            "Sum": lambda: np.add.reduce(by_bag, 1, out=rows),
+            "SumWeighted": lambda: np.einsum("bsd,bs->bd", by_bag, per_bag, out=rows),
+            "Mean": lambda: np.mean(by_bag, 1, out=rows),
+            "Max": lambda: np.maximum.reduce(by_bag, 1, out=rows),
+        }[kind]
+
+        def loop(lists):
+            take = table.take
+            for ids in lists:
+                take(ids, 0, chosen, "clip")
+                reduce()
+        yield "NumPy take, " + ("einsum" if weights is not None else "reduce"), loop
+        return
+    bag, mode = torch.nn.functional.embedding_bag, {"Mean": "mean", "Max": "max"}.get(kind, "sum")
+    offsets = torch.arange(0, job.ids + 1, seq)
+    starts = offsets[:-1].clone()
+    yield "torch embedding_bag", each(lambda ids: bag(ids, table, starts, mode=mode, per_sample_weights=weights))
+    yield "torch, all offsets", each(
+        lambda ids: bag(ids, table, offsets, mode=mode, per_sample_weights=weights, include_last_offset=True))
+    if kind == "Max":
+        def loop(lists):
+            for ids in lists:
+                torch.index_select(table, 0, ids, out=chosen)
+                torch.amax(by_bag, 1, out=rows)
+        yield "torch index_select, amax", loop
 
 
 def load(name, missing):
