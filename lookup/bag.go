@@ -352,3 +352,51 @@ func (b *Bag) backwardMax(op string, grad *Gradient, in *Input, dOut rowvec.Matr
 	}
 	return grad.commit(workers)
 }
+
+// BackwardWeights adds to dWeights, one for each token, the gradient of the weights of the input, given the gradient dOut of
+// the result of Forward: the dot product of the token's row of dOut and its vector, in the order of rowvec.Dots. The padding id has none. It is
+// an error if the bag is no sum; whether the input has weights does not matter.
+func (b *Bag) BackwardWeights(dWeights []float32, in Input, dOut rowvec.Matrix) error {
+	const op = "lookup.Bag.BackwardWeights"
+	e := b.tokens
+	if b.pooling != Sum {
+		return fmt.Errorf("rowvec: %s: weights are for a sum, not a %s", op, b.pooling)
+	}
+	if err := b.check(op, &in); err != nil {
+		return err
+	}
+	if err := check.Equal(op, "len(dWeights)", len(dWeights), in.Len()); err != nil {
+		return err
+	}
+	if err := check.Shape(op, "dOut", dOut, in.sequences(), e.Dim()); err != nil || in.Len() == 0 {
+		return err
+	}
+	all := rowvec.Matrix{Rows: 1, Cols: len(dWeights), Data: dWeights, Stride: len(dWeights)}
+	if err := check.Apart(op, "dWeights", all, "dOut", dOut); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "dWeights", all, "token table", e.weight); err != nil {
+		return err
+	}
+	if err := in.apart(op, "dWeights", all); err != nil {
+		return err
+	}
+	for bag := range in.sequences() {
+		first, end := in.sequenceSpan(bag)
+		for first < end {
+			var dots [windowBags]float32
+			n := min(windowBags, end-first)
+			dst := rowvec.Matrix{Rows: 1, Cols: n, Data: dots[:n], Stride: n}
+			if err := in.ids.slice(first, first+n).dots(dst, rows(dOut, bag, bag+1), e.weight); err != nil {
+				return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+			}
+			for i, x := range dots[:n] {
+				if e.padding < 0 || in.ids.at(first+i) != uint64(e.padding) {
+					dWeights[first+i] += x
+				}
+			}
+			first += n
+		}
+	}
+	return nil
+}

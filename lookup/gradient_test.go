@@ -321,10 +321,14 @@ func TestTrainingAllocatesNothing(t *testing.T) {
 	for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
 		bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(3))), pooling))
 		g, out, in := bag.Tokens().NewGradient(), newMatrix(t, n/4, dim), lookup.Batch(ids, 4)
+		dWeights := make([]float32, n)
 		allocs := testing.AllocsPerRun(10, func() {
 			g.Clear()
 			check(bag.Forward(out, in))
 			check(bag.BackwardSparse(g, in, out))
+			if pooling == lookup.Sum {
+				check(bag.BackwardWeights(dWeights, in, out))
+			}
 		})
 		if allocs != 0 {
 			t.Errorf("%v: %v allocations", bag, allocs)
@@ -388,6 +392,11 @@ func TestTrainingMisuse(t *testing.T) {
 		{sum.Forward(out, lookup.RaggedFrom(ids, []int{0, 2, 4})), "last of offsets is 4, want at most 3"},
 		{sum.BackwardSparse(none, bags, out), "lookup.Bag.BackwardSparse: gradient is nil"},
 		{sum.BackwardSparse(g, in, out), "dOut.Rows is 3, want 1"},
+		{mean.BackwardWeights(weights, bags, out), "lookup.Bag.BackwardWeights: weights are for a sum, not a mean"},
+		{sum.BackwardWeights(weights[:2], bags, out), "len(dWeights) is 2, want 3"},
+		{sum.BackwardWeights(out.Data[:3], bags, out), "dWeights overlaps dOut"},
+		{sum.BackwardWeights(e.Weight().Data[:3], bags, out), "dWeights overlaps token table"},
+		{sum.BackwardWeights(weights, lookup.Batch([]int{1, 2, 10}, 1), out), "id 10 at position 2"},
 		{mean.BackwardSparse(g, bags.Weighted(weights), out), "weights are for a sum"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

@@ -279,6 +279,13 @@ func ExampleBag_BackwardSparse() {
 	// Output: [1 2] [1 1 1 1 21 21 21 21] <nil>
 }
 
+func ExampleBag_BackwardWeights() {
+	dWeights := make([]float32, 2)
+	err := sumBag().BackwardWeights(dWeights, lookup.Sequence([]int{1, 2}), ramp(4, 1))
+	fmt.Println(dWeights, err)
+	// Output: [10 26] <nil>
+}
+
 func ExamplePooling_String() {
 	fmt.Println(lookup.Sum, lookup.Mean, lookup.Max)
 	// Output: sum mean max

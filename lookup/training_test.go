@@ -113,6 +113,28 @@ func TestBagsReference(t *testing.T) {
 				t.Fatal(err)
 			}
 			n.compare(t, c.Name+": gradient", dense, c.Grad.Matrix, c.DOut.Matrix)
+			if c.Mode != "weighted" {
+				continue
+			}
+			dWeights := make([]float32, len(c.IDs))
+			if err := bag.BackwardWeights(dWeights, in, c.DOut.Matrix); err != nil {
+				t.Fatal(err)
+			}
+			for b, first := range c.Offsets {
+				end := len(c.IDs)
+				if b+1 < len(c.Offsets) {
+					end = c.Offsets[b+1]
+				}
+				for i := first; i < end; i++ {
+					size := 0.0 // of the terms
+					for j, x := range c.DOut.Row(b) {
+						size += math.Abs(float64(x) * float64(c.Table.Row(c.IDs[i])[j]))
+					}
+					if off := math.Abs(float64(dWeights[i]) - float64(c.WeightsGrad.Data[i])); !(off <= 8*0x1p-24*size) {
+						t.Errorf("%s: gradient of weight %d is %v, want %v", c.Name, i, dWeights[i], c.WeightsGrad.Data[i])
+					}
+				}
+			}
 		}
 	})
 }

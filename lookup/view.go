@@ -94,6 +94,13 @@ func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix) er
 	return rowvec.ScatterAdd(dst, as[uint32](v), alpha, src)
 }
 
+func (v view) dots(dst, a, table rowvec.Matrix) error {
+	if v.wide() {
+		return rowvec.Dots(dst, a, table, as[uint64](v))
+	}
+	return rowvec.Dots(dst, a, table, as[uint32](v))
+}
+
 // has reports whether id is among the ids.
 func (v view) has(id int) bool {
 	if v.wide() {
