@@ -81,7 +81,9 @@ func UpdateAdagrad[I ID](table, sums Matrix, ids []I, grad Matrix, rate, epsilon
 func UpdateRowAdagrad[I ID](table Matrix, sums []float32, ids []I, grad Matrix, rate, epsilon float32) int {
 	plain(&table, table.Rows, table.Cols)
 	plain(&grad, len(ids), table.Cols)
-	sums = sums[:max(table.Rows, 0)]
+	if len(sums) < table.Rows {
+		panic("rowvec/kernels: fewer sums than the table has rows")
+	}
 	for i, id := range ids {
 		if outside(id, table.Rows) {
 			return i

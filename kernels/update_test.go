@@ -217,3 +217,71 @@ func TestUpdateSGDUnfused(t *testing.T) {
 	kernels.UpdateSGD(table, []int{0}, rows([]float32{x}), x, 0x1p-60)
 	expect(t, "weight and step", table.Data, []float32{0})
 }
+
+// TestUpdateMisshapen calls the updates with matrices that contradict each other, themselves or the ids. Each must panic
+// before it writes anything.
+func TestUpdateMisshapen(t *testing.T) {
+	whole := make([]float32, 64)
+	matrix := func(rows, cols, stride, data int) kernels.Matrix {
+		return kernels.Matrix{Rows: rows, Cols: cols, Data: whole[8 : 8+data], Stride: stride}
+	}
+	for _, bad := range []kernels.Matrix{
+		matrix(1, 5, 5, 5),                    // too few rows
+		matrix(2, 1, 1, 2),                    // too few columns
+		matrix(2, 6, 6, 12),                   // too many
+		matrix(2, 5, 5, 9),                    // too little data, though there is room behind it
+		matrix(2, 5, 3, 10),                   // rows that overlap
+		matrix(2, 5, -4, 10),                  // or go backwards
+		{Rows: 2, Cols: 5, Stride: 5},         // none at all
+		{Rows: -1, Cols: 5, Stride: 5},        // fewer than none
+		{Rows: 2, Cols: 5, Data: whole[8:18]}, // all rows in one place
+	} {
+		good := func() kernels.Matrix { return filled(2, 5, 1) }
+		ids, sums, step := []int{0, 1}, []float32{1, 1}, kernels.AdamStep{Keep: 1}
+		for name, run := range map[string]func(w, s kernels.Matrix){
+			"UpdateSGD grad":        func(w, _ kernels.Matrix) { kernels.UpdateSGD(w, ids, bad, 1, 1) },
+			"UpdateAdagrad grad":    func(w, s kernels.Matrix) { kernels.UpdateAdagrad(w, s, ids, bad, 1, 1) },
+			"UpdateRowAdagrad grad": func(w, _ kernels.Matrix) { kernels.UpdateRowAdagrad(w, sums, ids, bad, 1, 1) },
+			"UpdateAdam grad":       func(w, s kernels.Matrix) { kernels.UpdateAdam(w, s, good(), ids, bad, step) },
+			"UpdateAdagrad sums":    func(w, _ kernels.Matrix) { kernels.UpdateAdagrad(w, bad, ids, good(), 1, 1) },
+			"UpdateRowAdagrad sums": func(w, _ kernels.Matrix) { kernels.UpdateRowAdagrad(w, whole[:1], ids, good(), 1, 1) },
+			"UpdateAdam means":      func(w, s kernels.Matrix) { kernels.UpdateAdam(w, bad, s, ids, good(), step) },
+			"UpdateAdam squares":    func(w, s kernels.Matrix) { kernels.UpdateAdam(w, s, bad, ids, good(), step) },
+			"UpdateSGD table":       func(_, s kernels.Matrix) { mustHaveRows(bad); kernels.UpdateSGD(bad, ids, s, 1, 1) },
+			"UpdateAdagrad table": func(_, s kernels.Matrix) {
+				mustHaveRows(bad)
+				kernels.UpdateAdagrad(bad, s, ids, good(), 1, 1)
+			},
+			"UpdateRowAdagrad table": func(_, s kernels.Matrix) { mustHaveRows(bad); kernels.UpdateRowAdagrad(bad, sums, ids, s, 1, 1) },
+			"UpdateAdam table": func(_, s kernels.Matrix) {
+				mustHaveRows(bad)
+				kernels.UpdateAdam(bad, s, good(), ids, good(), step)
+			},
+		} {
+			func() {
+				for i := range whole {
+					whole[i] = untouched
+				}
+				w, s := good(), good()
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s of %d x %d, stride %d, %d elements: no panic", name, bad.Rows, bad.Cols, bad.Stride, len(bad.Data))
+					}
+					for _, x := range [][]float32{w.Data, s.Data, sums} {
+						for i, y := range x {
+							if y != 1 {
+								t.Errorf("%s of %d x %d: element %d has changed", name, bad.Rows, bad.Cols, i)
+							}
+						}
+					}
+					for i, x := range whole {
+						if x != untouched {
+							t.Errorf("%s of %d x %d: element %d has changed", name, bad.Rows, bad.Cols, i-8)
+						}
+					}
+				}()
+				run(w, s)
+			}()
+		}
+	}
+}
