@@ -7,7 +7,16 @@ import (
 	"github.com/rowvec/rowvec/internal/tuning"
 )
 
-func init() { forward.Do = forwardRows }
+func init() {
+	forward.Do = forwardRows
+	forward.ScatterAdd = scatterRows
+}
+
+// hint says what the rows of a call are a part of.
+type hint struct {
+	stream bool // the result is too large for the caches
+	more   int  // ids behind those of the call that may be read: what they choose comes next
+}
 
 // large reports whether a result is too large for the caches.
 func large(dst *Matrix) bool { return tuning.Large(dst.Rows * dst.Cols) }
@@ -20,13 +29,21 @@ func forwardRows(r forward.Rows) int {
 }
 
 func forwardIDs[I ID](r *forward.Rows, ids []I) int {
+	h := hint{r.Stream, r.More}
 	switch {
 	case r.At != nil:
-		return embedAt(&r.Dst, &r.Table, ids, r.Scale, &r.Positions, r.At, r.Stream)
+		return embedAt(&r.Dst, &r.Table, ids, r.Scale, &r.Positions, r.At, h)
 	case r.Seq != 0:
-		return embed(&r.Dst, &r.Table, ids, r.Scale, &r.Positions, r.Start, r.Seq, r.Stream)
+		return embed(&r.Dst, &r.Table, ids, r.Scale, &r.Positions, r.Start, r.Seq, h)
 	case r.Scaled:
-		return gatherScaled(&r.Dst, &r.Table, ids, r.Scale, r.Stream)
+		return gatherScaled(&r.Dst, &r.Table, ids, r.Scale, h)
 	}
-	return gather(&r.Dst, &r.Table, ids, r.Stream)
+	return gather(&r.Dst, &r.Table, ids, h)
+}
+
+func scatterRows(r forward.Rows) int {
+	if r.Wide {
+		return scatterAdd(&r.Table, unsafe.Slice((*uint64)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, hint{more: r.More})
+	}
+	return scatterAdd(&r.Table, unsafe.Slice((*uint32)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, hint{more: r.More})
 }

@@ -108,7 +108,7 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, gather(&dst, &table, ids, large(&dst)), len(ids))
+	return checkDone(op, gather(&dst, &table, ids, hint{stream: large(&dst)}), len(ids))
 }
 
 // GatherScaled sets row i of dst to scale times row ids[i] of table, rounded to float32, for each i.
@@ -118,7 +118,7 @@ func GatherScaled[I ID](dst, table Matrix, ids []I, scale float32) error {
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, gatherScaled(&dst, &table, ids, scale, large(&dst)), len(ids))
+	return checkDone(op, gatherScaled(&dst, &table, ids, scale, hint{stream: large(&dst)}), len(ids))
 }
 
 // AddScaled adds alpha times src to dst, element by element (the axpy of BLAS). The product is rounded to float32
@@ -180,7 +180,7 @@ func ScatterAdd[I ID](dst Matrix, ids []I, alpha float32, src Matrix) error {
 	if err := checkScatter(op, "dst", &dst, "id", ids, "src", &src); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, scatterAdd(&dst, ids, alpha, &src), len(ids))
+	return checkDone(op, scatterAdd(&dst, ids, alpha, &src, hint{}), len(ids))
 }
 
 // Embed is the forward pass of an embedding layer in one pass over memory: row i of dst becomes scale times row ids[i]
@@ -203,7 +203,7 @@ func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, st
 	if err := checkSequences(op, len(ids), positions.Rows, start, seq); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, embed(&dst, &table, ids, scale, &positions, start, seq, large(&dst)), len(ids))
+	return checkDone(op, embed(&dst, &table, ids, scale, &positions, start, seq, hint{stream: large(&dst)}), len(ids))
 }
 
 // EmbedAt is Embed with a position id for each token: row i of dst becomes scale times row ids[i] of table plus row
@@ -229,7 +229,7 @@ func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matri
 	if err := checkIDsApart(op, "dst", &dst, "position id", at); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, embedAt(&dst, &table, ids, scale, &positions, at, large(&dst)), len(ids))
+	return checkDone(op, embedAt(&dst, &table, ids, scale, &positions, at, hint{stream: large(&dst)}), len(ids))
 }
 
 // EmbedBackward adds the gradients of Embed, given the gradient dOut of its result: row ids[i] of tokens grows by scale
@@ -246,7 +246,7 @@ func EmbedBackward[I ID](tokens, positions Matrix, ids []I, scale float32, dOut 
 	if err := checkSequences(op, len(ids), positions.Rows, start, seq); err != nil || dOut.Cols == 0 {
 		return err
 	}
-	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut), len(ids)); err != nil {
+	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut, hint{}), len(ids)); err != nil {
 		return err
 	}
 	addBatches(rowsOf(positions, start, seq), dOut, len(ids)/seq)
@@ -266,10 +266,10 @@ func EmbedAtBackward[I, P ID](tokens, positions Matrix, ids []I, scale float32, 
 	if err := checkIDsApart(op, "tokens", &tokens, "position id", at); err != nil || dOut.Cols == 0 {
 		return err
 	}
-	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut), len(ids)); err != nil {
+	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut, hint{}), len(ids)); err != nil {
 		return err
 	}
-	return checkDone(op, scatterAdd(&positions, at, 1, &dOut), len(ids))
+	return checkDone(op, scatterAdd(&positions, at, 1, &dOut, hint{}), len(ids))
 }
 
 // AddBatches adds row b*dst.Rows + p of src to row p of dst, for each p and for b ascending: the gradient of rows, such

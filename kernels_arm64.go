@@ -74,7 +74,7 @@ func scale(dst []float32, alpha float32) {
 	}
 	id := [1]uint32{0}
 	m := Matrix{Rows: 1, Cols: len(dst), Data: dst, Stride: len(dst)}
-	gatherScaled(&m, &m, id[:], alpha, false)
+	gatherScaled(&m, &m, id[:], alpha, hint{})
 }
 
 //go:noescape

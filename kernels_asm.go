@@ -58,7 +58,7 @@ const chunkRows = 4096
 
 // run does n rows of cols elements with kernel k and returns the number of rows done.
 func (a *rowArgs) run(k op, n, cols int) int {
-	a.cols, a.n, a.readable = cols, n, n
+	a.cols, a.n = cols, n
 	if n <= chunkRows && n*cols <= chunkElements {
 		return a.do(k)
 	}
@@ -86,10 +86,10 @@ func (a rowArgs) runPieces(k op, n, cols int) int {
 // runChunks is run in chunks of whole rows.
 func (a rowArgs) runChunks(k op, n int) int {
 	rows := min(chunkRows, max(1, chunkElements/a.cols))
-	linear, ids, at := a.linear, a.ids, a.at
+	linear, ids, at, readable := a.linear, a.ids, a.at, a.readable
 	for first := 0; ; first += rows {
 		a.n = min(rows, n-first)
-		a.readable = n - first
+		a.readable = readable - first
 		if done := a.do(k); done < a.n || first+a.n == n {
 			return first + done
 		}
@@ -185,9 +185,9 @@ func prefetch(linear, table *Matrix, stream bool) (ahead, burst int) {
 func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), i*4)) }
 
 // rowsByID returns the arguments that every row kernel needs: ids is not empty, and the matrices have columns. The linear
-// rows are written past the caches if stream asks for it and that can be.
-func rowsByID[I ID](linear, table *Matrix, ids []I, stream bool) rowArgs {
-	stream = stream && streams(linear)
+// rows are written past the caches if h asks for it and that can be.
+func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
+	stream := h.stream && streams(linear)
 	ahead, burst := prefetch(linear, table, stream)
 	return rowArgs{
 		linear:       &linear.Data[0],
@@ -197,6 +197,7 @@ func rowsByID[I ID](linear, table *Matrix, ids []I, stream bool) rowArgs {
 		limit:        idLimit[I](table.Rows),
 		ids:          unsafe.Pointer(&ids[0]),
 		wide:         wide(ids),
+		readable:     len(ids) + h.more,
 		ahead:        ahead,
 		burst:        burst,
 		scale:        1,
@@ -215,46 +216,46 @@ func idLimit[I ID](rows int) uint64 {
 
 func wide[I ID](ids []I) uint64 { return uint64(unsafe.Sizeof(ids[0])) >> 3 }
 
-func gather[I ID](dst, table *Matrix, ids []I, stream bool) int {
+func gather[I ID](dst, table *Matrix, ids []I, h hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.Gather(*dst, *table, ids)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := rowsByID(dst, table, ids, stream)
+	a := rowsByID(dst, table, ids, h)
 	return a.run(opGather, len(ids), dst.Cols)
 }
 
-func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, stream bool) int {
+func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, h hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.GatherScaled(*dst, *table, ids, scale)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := rowsByID(dst, table, ids, stream)
+	a := rowsByID(dst, table, ids, h)
 	a.scale = scale
 	return a.run(opGatherScaled, len(ids), dst.Cols)
 }
 
-func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix) int {
+func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, h hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.ScatterAdd(*dst, ids, alpha, *src)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := rowsByID(src, dst, ids, false)
+	a := rowsByID(src, dst, ids, h)
 	a.scale = alpha
 	return a.run(opScatterAdd, len(ids), dst.Cols)
 }
 
-func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, stream bool) int {
+func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, h hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.Embed(*dst, *table, ids, scale, *positions, start, seq)
 	}
-	a := rowsByID(dst, table, ids, stream)
+	a := rowsByID(dst, table, ids, h)
 	a.scale = scale
 	a.positions = element(&positions.Data[0], start*positions.Stride)
 	a.posStride = uintptr(positions.Stride) * 4
@@ -262,14 +263,14 @@ func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, 
 	return a.run(opEmbed, len(ids), dst.Cols)
 }
 
-func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P, stream bool) int {
+func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P, h hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.EmbedAt(*dst, *table, ids, scale, *positions, at)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := rowsByID(dst, table, ids, stream)
+	a := rowsByID(dst, table, ids, h)
 	a.scale = scale
 	a.positions = &positions.Data[0]
 	a.posStride = uintptr(positions.Stride) * 4

@@ -48,7 +48,7 @@ const (
 // How far ahead matters little: of 50,257 x 768 on a Zen 4, with AVX-512 and 0, 2, 4 and 16 rows ahead, Adagrad took 2.5, 1.6,
 // 1.7 and 1.6 times as long as plain SGD did next to it, and Adam 3.3, 2.3, 2.5 and 2.4 times.
 func updateByID[I ID](table *Matrix, ids []I, grad *Matrix, matrices int, rate, epsilon float32) updateArgs {
-	a := updateArgs{rowArgs: rowsByID(grad, table, ids, false), rate: -rate, epsilon: epsilon}
+	a := updateArgs{rowArgs: rowsByID(grad, table, ids, hint{}), rate: -rate, epsilon: epsilon}
 	a.ahead = min(a.ahead, max(1, longBytes/(4*matrices*min(table.Cols, updateElements))))
 	return a
 }
@@ -95,7 +95,7 @@ func updateSGD[I ID](table *Matrix, ids []I, grad *Matrix, rate, decay float32) 
 		return kernels.UpdateSGD(*table, ids, *grad, rate, decay)
 	}
 	if decay == 0 {
-		return scatterAdd(table, ids, -rate, grad)
+		return scatterAdd(table, ids, -rate, grad, hint{})
 	}
 	if len(ids) == 0 {
 		return 0

@@ -40,12 +40,12 @@ func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
 			ids := make([]I, len(good))
 			ids[at] = id
 			for name, done := range map[string]int{
-				"gather":             gather(&rows, &table, ids, false),
-				"gatherScaled":       gatherScaled(&rows, &table, ids, 2, false),
-				"scatterAdd":         scatterAdd(&table, ids, 2, &rows),
-				"embed":              embed(&rows, &table, ids, 2, &table, 0, 1, false),
-				"embedAt":            embedAt(&rows, &table, ids, 2, &table, good, false),
-				"embedAt, positions": embedAt(&rows, &table, good, 2, &table, ids, false),
+				"gather":             gather(&rows, &table, ids, hint{}),
+				"gatherScaled":       gatherScaled(&rows, &table, ids, 2, hint{}),
+				"scatterAdd":         scatterAdd(&table, ids, 2, &rows, hint{}),
+				"embed":              embed(&rows, &table, ids, 2, &table, 0, 1, hint{}),
+				"embedAt":            embedAt(&rows, &table, ids, 2, &table, good, hint{}),
+				"embedAt, positions": embedAt(&rows, &table, good, 2, &table, ids, hint{}),
 			} {
 				if done != at {
 					t.Errorf("%d columns: %s has done %d rows in front of id %d at %d", cols, name, done, id, at)
@@ -69,9 +69,9 @@ func TestPrefetchOfWrongIDs(t *testing.T) {
 					ids[i] = (top - start - 64) / uint64(cols*4)
 				}
 				for name, done := range map[string]int{
-					"gather":     gather(&rows, &table, ids, false),
-					"scatterAdd": scatterAdd(&table, ids, 0, &rows),
-					"embed":      embed(&rows, &table, ids, 2, &rows, 0, 1, true),
+					"gather":     gather(&rows, &table, ids, hint{}),
+					"scatterAdd": scatterAdd(&table, ids, 0, &rows, hint{}),
+					"embed":      embed(&rows, &table, ids, 2, &rows, 0, 1, hint{stream: true}),
 				} {
 					if done != 40 {
 						t.Errorf("%d columns: %s has done %d rows, want 40", cols, name, done)

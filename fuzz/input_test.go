@@ -31,6 +31,7 @@ const (
 	side                 // matrices that share memory lie side by side in the same rows
 	variant              // another kernel of the same target
 	shareAt              // ids of positions share the memory, not those of tokens
+	train                // with dropout
 )
 
 func decode(b []byte) (in input, floats []float32) {

@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -234,6 +235,59 @@ func FuzzAddAngles(f *testing.F) {
 		t.call = kernel{
 			func() error { return rowvec.AddAngles(dst, a, b) },
 			func() { kernels.AddAngles(dst, a, b) },
+		}
+	})
+}
+
+// FuzzDropout goes from one matrix to another, and in place, from anywhere in a mask.
+func FuzzDropout(f *testing.F) {
+	seeds(f)
+	for i := range uint8(5) {
+		in := input{Dim: 70, N: 9, Flags: misfit, Start: i, Scale: 1 << 31}
+		f.Add(in.bytes())
+		in = input{Dim: 60 + 33*uint16(i), N: 4 + uint16(i), Flags: variant * uint16(i%2), Scale: 1 << 30 * uint32(i), Heads: i,
+			BadID: uint64(i) * 0x9e3779b97f4a7c15}
+		f.Add(in.bytes())
+	}
+	fuzz(f, func(t *trial) {
+		t.op = "Dropout"
+		n, dim := t.count(), t.dim()
+		dst, src := t.matrix(0, n, dim), t.matrix(1, n, dim)
+		mask := rowvec.Mask{P: float64(t.in.Scale) / (1 << 32), Seed: uint64(t.in.Seed) * 0x9e3779b97f4a7c15, Step: t.in.BadID >> 8}
+		mask.Row = int(t.in.BadID >> 16 % uint64(min(math.MaxInt, 1<<32)-n))
+		mask.Col = int(t.in.BadID%uint64((min(math.MaxInt, 1<<35)-dim)/8)) * 8
+		refuse := func(format string, args ...any) {
+			t.must = append(t.must, fmt.Errorf("rowvec: Dropout: "+format, args...))
+		}
+		if t.in.has(misfit) {
+			switch t.in.Start % 5 {
+			case 0:
+				src.Rows++
+			case 1:
+				mask.Col |= 4
+			case 2:
+				mask.Row = -1 - mask.Row
+			case 3:
+				mask.P++
+				refuse("mask.P is %v, want one in [0, 1)", mask.P)
+			case 4:
+				mask.Step |= 1 << 60
+				refuse("mask.Step is %d, want one below %d", mask.Step, uint64(1<<56))
+			}
+			t.checkShape(t.in.Start%5 >= 3)
+		}
+		if t.in.has(variant) && !t.misshapen {
+			t.place(dst)
+			src = dst
+		} else {
+			t.place(dst, src)
+		}
+		if extent(*dst) > 0 && extent(*src) > 0 && (&dst.Data[0] != &src.Data[0] || dst.Stride != src.Stride) {
+			t.checkApart("dst", *dst, "src", *src)
+		}
+		t.call = kernel{
+			func() error { return rowvec.Dropout(*dst, *src, mask) },
+			func() { kernels.Dropout(*dst, *src, mask) },
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzLayer holds the complete layer, forward and backward, to kernels called one after the other: every kind of
-// positions and of batches, scaled and not, padding, and several workers.
+// positions and of batches, scaled and not, padding, dropout, and several workers.
 func FuzzLayer(f *testing.F) {
 	seeds(f)
 	for kind := range uint8(3) {
@@ -22,6 +22,8 @@ func FuzzLayer(f *testing.F) {
 				in.Scale = uint32(form&1 | 2 | 3<<2)
 				f.Add(in.bytes())
 				in.Dim, in.N, in.Seq, in.Flags, in.Scale = 70, 2500, 50, in.Flags|manyIDs, 1|2<<30
+				f.Add(in.bytes())
+				in.Flags, in.Shift, in.BadID = in.Flags|train, 20000, 1<<40
 				f.Add(in.bytes())
 			}
 		}
@@ -64,7 +66,13 @@ func FuzzLayer(f *testing.F) {
 			padding = int(t.in.Scale>>2) % vocab
 			options = append(options, lookup.Padding(padding))
 		}
-		layer := must(lookup.NewLayer(must(lookup.FromMatrix(*weight, options...)), positions))
+		var mask rowvec.Mask // of dropout
+		training := ""
+		if t.in.has(train) {
+			training = "Train"
+			mask = rowvec.Mask{P: float64(t.in.Shift) / (1 << 16), Seed: uint64(t.in.Seed), Step: t.in.BadID >> 8}
+		}
+		layer := must(lookup.NewLayer(must(lookup.FromMatrix(*weight, options...)), positions, lookup.Dropout(mask.P, mask.Seed)))
 
 		// The batch: form is what its sequences are, and whether tokens have positions of their own.
 		l := t.ids(0, n, vocab)
@@ -106,7 +114,7 @@ func FuzzLayer(f *testing.F) {
 		t.checkIDs("id", l, vocab)
 
 		if t.in.has(variant) {
-			t.op = "lookup.Layer.Backward"
+			t.op = "lookup.Layer.Backward" + training
 			grads := []rowvec.Matrix{*weight, *position}[:len(layer.Parameters())]
 			t.checkApart("", *weight, "", *out)
 			t.checkInputApart(*weight, l, own)
@@ -119,10 +127,20 @@ func FuzzLayer(f *testing.F) {
 				func() error { return layer.Backward(grads, in, *out) },
 				func() { defineBackward(grads, l, at, scale, padding, *out) },
 			}
+			if t.in.has(train) {
+				t.call = kernel{
+					func() error { return layer.BackwardTrain(grads, in, *out, mask.Step) },
+					func() {
+						dOut := must(rowvec.NewMatrix(out.Rows, out.Cols))
+						kernels.Dropout(dOut, *out, mask)
+						defineBackward(grads, l, at, scale, padding, dOut)
+					},
+				}
+			}
 			return
 		}
-		t.op = "lookup.Layer.Forward"
-		t.exactNaN = kind == 0 && !scaled
+		t.op = "lookup.Layer.Forward" + training
+		t.exactNaN = kind == 0 && !scaled && mask.Threshold() == 0
 		t.checkApart("", *out, "", *weight)
 		t.checkInputApart(*out, l, own)
 		if kind == 1 {
@@ -131,6 +149,12 @@ func FuzzLayer(f *testing.F) {
 		t.call = kernel{
 			func() error { return layer.Forward(*out, in) },
 			func() { defineForward(*out, *weight, l, scale, positions, at) },
+		}
+		if eval := t.call; t.in.has(train) {
+			t.call = kernel{
+				func() error { return layer.ForwardTrain(*out, in, mask.Step) },
+				func() { eval.define(); kernels.Dropout(*out, *out, mask) },
+			}
 		}
 	})
 }

@@ -30,6 +30,18 @@ type Positions interface {
 type Layer struct {
 	tokens    *Embedding
 	positions Positions // nil: none
+	dropout   float64   // 0: none
+	seed      uint64    // of dropout
+}
+
+// LayerOption changes how NewLayer makes a layer.
+type LayerOption func(*Layer)
+
+// Dropout has ForwardTrain drop elements of its result with probability p, which is in [0, 1), and multiply the others by
+// 1/(1-p), as nn.Dropout behind the sum of token and position vectors does in PyTorch's BERT and GPT-2. What is dropped
+// follows from seed and the step that ForwardTrain is told; p takes effect as rowvec.Mask says.
+func Dropout(p float64, seed uint64) LayerOption {
+	return func(l *Layer) { l.dropout, l.seed = p, seed }
 }
 
 // Parameter is a tensor that training changes.
@@ -41,14 +53,27 @@ type Parameter struct {
 // NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by. Those of
 // package positional reach to 512 by default, where positional.New is told no maximum.
 //
-// It is an error if there are no tokens, if the dims differ, or if what positions say of themselves does not fit together.
-func NewLayer(tokens *Embedding, positions Positions) (*Layer, error) {
+// It is an error if there are no tokens, if the dims differ, if what positions say of themselves does not fit together, or
+// if the probability of Dropout is none.
+func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*Layer, error) {
 	const op = "lookup.NewLayer"
 	if tokens == nil {
 		return nil, fmt.Errorf("rowvec: %s: tokens is nil", op)
 	}
+	layer := &Layer{tokens: tokens}
+	for _, option := range options {
+		if option != nil {
+			option(layer)
+		}
+	}
+	if !(layer.dropout >= 0 && layer.dropout < 1) {
+		return nil, fmt.Errorf("rowvec: %s: dropout is %v, want a probability in [0, 1)", op, layer.dropout)
+	}
+	if layer.dropout > 0 && uint64(tokens.Dim()) > maxMaskCols {
+		return nil, check.AtMost(op, "dim with dropout", tokens.Dim(), maxMaskCols)
+	}
 	if positions == nil {
-		return &Layer{tokens, nil}, nil
+		return layer, nil
 	}
 	if v := reflect.ValueOf(positions); v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("rowvec: %s: positions is a nil %T", op, positions)
@@ -70,7 +95,8 @@ func NewLayer(tokens *Embedding, positions Positions) (*Layer, error) {
 			return nil, err
 		}
 	}
-	return &Layer{tokens, positions}, nil
+	layer.positions = positions
+	return layer, nil
 }
 
 // Tokens returns the token embedding.
@@ -106,9 +132,21 @@ func (l *Layer) NewGradients() []rowvec.Matrix {
 
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the tokens are Scaled, plus the vector
 // of its position. The product is rounded before the sum. dst has a row for each token and Dim columns. It is an error
-// if a position is not below the limit of the positions.
+// if a position is not below the limit of the positions. Nothing is dropped: this is how a trained layer is used.
 func (l *Layer) Forward(dst rowvec.Matrix, in Input) error {
-	return forwardPass("lookup.Layer.Forward", l.tokens, l.positions, dst, in)
+	return forwardPass("lookup.Layer.Forward", l.tokens, l.positions, dst, in, rowvec.Mask{})
+}
+
+// ForwardTrain is Forward and then, row by row while it is in cache, rowvec.Dropout with Mask(step). The step is that of
+// the training, say: each has a mask of its own, which BackwardTrain works out again. It must be below 1<<56, and there may
+// be up to 1<<32 tokens. A layer without Dropout drops nothing.
+func (l *Layer) ForwardTrain(dst rowvec.Matrix, in Input, step uint64) error {
+	return forwardPass("lookup.Layer.ForwardTrain", l.tokens, l.positions, dst, in, l.Mask(step))
+}
+
+// Mask returns what ForwardTrain drops in a step, of its result as a whole.
+func (l *Layer) Mask(step uint64) rowvec.Mask {
+	return rowvec.Mask{P: l.dropout, Seed: l.seed, Step: step}
 }
 
 // Backward adds the gradients of Forward to grads, which belong to Parameters in their order, given the gradient dOut of
@@ -120,7 +158,18 @@ func (l *Layer) Backward(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix) er
 	if err != nil {
 		return err
 	}
-	return backwardPass(op, l.tokens, l.positions, both, in, dOut)
+	return backwardPass(op, l.tokens, l.positions, both, in, dOut, rowvec.Mask{})
+}
+
+// BackwardTrain adds the gradients of ForwardTrain for the same input and step to grads: those of Backward, but for a dOut
+// of which rowvec.Dropout has dropped the same elements, and scaled the others. dOut is not written to.
+func (l *Layer) BackwardTrain(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix, step uint64) error {
+	const op = "lookup.Layer.BackwardTrain"
+	both, err := l.gradients(op, grads)
+	if err != nil {
+		return err
+	}
+	return backwardPass(op, l.tokens, l.positions, both, in, dOut, l.Mask(step))
 }
 
 // gradients returns grads as an array, which has no need of the heap.
@@ -133,7 +182,7 @@ func (l *Layer) gradients(op string, grads []rowvec.Matrix) (both [2]rowvec.Matr
 	return both, check.Equal(op, "len(grads)", len(grads), want)
 }
 
-// String says what the layer is, such as Layer(vocab=50257, dim=768, max=1024, positions=learned, scaled).
+// String says what the layer is, such as Layer(vocab=50257, dim=768, max=1024, positions=learned, scaled, dropout=0.1).
 func (l *Layer) String() string {
 	limit, kind := "", "none"
 	if l.positions != nil {
@@ -142,6 +191,10 @@ func (l *Layer) String() string {
 			limit = fmt.Sprintf(", max=%d", l.positions.Limit())
 		}
 	}
-	return fmt.Sprintf("Layer(vocab=%d, dim=%d%s, positions=%s%s)",
-		l.tokens.Vocab(), l.Dim(), limit, kind, l.tokens.suffix())
+	dropout := ""
+	if l.dropout > 0 {
+		dropout = fmt.Sprintf(", dropout=%v", l.dropout)
+	}
+	return fmt.Sprintf("Layer(vocab=%d, dim=%d%s, positions=%s%s%s)",
+		l.tokens.Vocab(), l.Dim(), limit, kind, l.tokens.suffix(), dropout)
 }

@@ -3,6 +3,7 @@ package lookup
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/rowvec/rowvec"
@@ -22,6 +23,8 @@ type pass struct {
 	grads     [2]rowvec.Matrix // of tokens and of positions
 	table     rowvec.Matrix    // of positions, in a forward pass
 	stored    bool             // all positions are in it
+	mask      rowvec.Mask      // what is dropped, of the whole matrix
+	drops     bool             // something is
 	size      int              // of a part: rows of a forward pass, columns of a backward one
 
 	forward, backward *work.Crew
@@ -67,11 +70,16 @@ func (e *Embedding) workersFor(n, elements int) int {
 	return e.workers
 }
 
-func forwardPass(op string, tokens *Embedding, positions Positions, dst rowvec.Matrix, in Input) error {
+func forwardPass(
+	op string, tokens *Embedding, positions Positions, dst rowvec.Matrix, in Input, mask rowvec.Mask,
+) error {
 	if err := in.check(op, tokens.Vocab()); err != nil {
 		return err
 	}
 	n := in.Len()
+	if err := checkMask(op, n, mask); err != nil {
+		return err
+	}
 	if err := check.Shape(op, "dst", dst, n, tokens.Dim()); err != nil || n == 0 {
 		return err
 	}
@@ -107,6 +115,7 @@ func forwardPass(op string, tokens *Embedding, positions Positions, dst rowvec.M
 	}
 	p := passes.Get().(*pass)
 	p.tokens, p.positions, p.table, p.in, p.out, p.stored = tokens, positions, table, in, dst, stored
+	p.mask, p.drops = mask, mask.Threshold() > 0
 	p.size = n
 	workers := tokens.workersFor(n, tuning.ParallelElements)
 	if workers > 1 {
@@ -115,17 +124,65 @@ func forwardPass(op string, tokens *Embedding, positions Positions, dst rowvec.M
 	return p.end(op, p.forward.Do(workers, (n+p.size-1)/p.size))
 }
 
-// forwardPart does a range of rows.
+// checkMask reports a mask that Dropout would refuse for n rows.
+func checkMask(op string, n int, mask rowvec.Mask) error {
+	if mask.Step >= maxStep {
+		return fmt.Errorf("rowvec: %s: step is %d, want one below %d", op, mask.Step, uint64(maxStep))
+	}
+	if uint64(n) > maxMaskRows {
+		return check.AtMost(op, "len(ids)", n, maxMaskRows)
+	}
+	return nil
+}
+
+// How far the masks of rowvec.Dropout reach.
+const (
+	maxStep     = 1 << 56
+	maxMaskRows = min(math.MaxInt, 1<<32)
+	maxMaskCols = min(math.MaxInt, 1<<35)
+)
+
+// forwardPart does a range of rows. Where there is dropout it takes pieces of them, which are dropped while they are in
+// cache.
 func (p *pass) forwardPart(part int) error {
 	lo := part * p.size
 	hi := min(lo+p.size, p.in.Len())
+	if !p.drops {
+		return p.forwardRows(lo, hi, hi)
+	}
+	for size := pieceRows(p.tokens.Dim()); lo < hi; lo += size {
+		to := min(lo+size, hi)
+		if err := p.forwardRows(lo, to, hi); err != nil {
+			return err
+		}
+		piece, mask := rows(p.out, lo, to), p.mask
+		mask.Row = lo
+		if err := rowvec.Dropout(piece, piece, mask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pieceElements is the size of what is embedded, or dropped, before the next step takes it from the second-level cache.
+const pieceElements = 24 << 10
+
+// pieceRows returns the number of rows of so many columns in a piece: a multiple of the four that Dropout does at once, if
+// there are as many.
+func pieceRows(cols int) int {
+	n := max(1, pieceElements/cols)
+	return max(n&^3, min(n, 3))
+}
+
+// forwardRows does rows [lo, hi), behind which come more up to end.
+func (p *pass) forwardRows(lo, hi, end int) error {
 	if p.positions != nil && !p.stored {
-		return p.forwardComputed(lo, hi)
+		return p.forwardComputed(lo, hi, end)
 	}
 	r := p.rows()
 	if p.positions == nil {
 		r.Dst = rows(p.out, lo, hi)
-		return p.in.ids.slice(lo, hi).forward(&r)
+		return p.in.ids.slice(lo, hi).forward(&r, end-hi)
 	}
 	r.Positions = p.table
 	var buffer []int
@@ -142,7 +199,7 @@ func (p *pass) forwardPart(part int) error {
 			r.Start, r.Seq, n = p.in.run(lo, hi)
 		}
 		r.Dst = rows(p.out, lo, lo+n)
-		if err := p.in.ids.slice(lo, lo+n).forward(&r); err != nil {
+		if err := p.in.ids.slice(lo, lo+n).forward(&r, end-lo-n); err != nil {
 			return err
 		}
 	}
@@ -153,19 +210,16 @@ func (p *pass) forwardPart(part int) error {
 func (p *pass) rows() forward.Rows {
 	return forward.Rows{
 		Table: p.tokens.weight, Scaled: p.tokens.scaled, Scale: p.tokens.scale,
-		Stream: tuning.Large(p.out.Rows * p.out.Cols),
+		Stream: !p.drops && tuning.Large(p.out.Rows*p.out.Cols),
 	}
 }
 
 // forwardComputed does rows whose positions are in no table: it has some vectors of positions computed at a time.
-func (p *pass) forwardComputed(lo, hi int) error {
+func (p *pass) forwardComputed(lo, hi, end int) error {
 	dim := p.tokens.Dim()
-	scratch := scratches.Get().(*[]float32)
-	defer scratches.Put(scratch)
 	most := max(1, scratchElements/dim)
-	if need := most * dim; cap(*scratch) < need {
-		*scratch = make([]float32, need)
-	}
+	scratch := scratchOf(most * dim)
+	defer scratches.Put(scratch)
 	r := p.rows()
 	for n := 0; lo < hi; lo += n {
 		var start int
@@ -178,7 +232,7 @@ func (p *pass) forwardComputed(lo, hi int) error {
 			return err
 		}
 		r.Dst = rows(p.out, lo, lo+n)
-		if err := p.in.ids.slice(lo, lo+n).forward(&r); err != nil {
+		if err := p.in.ids.slice(lo, lo+n).forward(&r, end-lo-n); err != nil {
 			return err
 		}
 	}
@@ -189,6 +243,16 @@ func (p *pass) forwardComputed(lo, hi int) error {
 const scratchElements = 32 << 10
 
 var scratches = sync.Pool{New: func() any { return new([]float32) }}
+
+// scratchOf returns at least n elements out of the pool.
+func scratchOf(n int) *[]float32 {
+	scratch := scratches.Get().(*[]float32)
+	if cap(*scratch) < n {
+		*scratch = make([]float32, n)
+	}
+	*scratch = (*scratch)[:cap(*scratch)]
+	return scratch
+}
 
 // atRows is the number of positions of a ragged batch that are worked out at a time.
 const atRows = 256
@@ -208,11 +272,15 @@ func (in *Input) positionsOf(buffer []int, lo, hi int) []int {
 
 func backwardPass(
 	op string, tokens *Embedding, positions Positions, grads [2]rowvec.Matrix, in Input, dOut rowvec.Matrix,
+	mask rowvec.Mask,
 ) error {
 	if err := in.check(op, tokens.Vocab()); err != nil {
 		return err
 	}
 	n, dim := in.Len(), tokens.Dim()
+	if err := checkMask(op, n, mask); err != nil {
+		return err
+	}
 	if err := check.Shape(op, "token gradient", grads[0], tokens.Vocab(), dim); err != nil {
 		return err
 	}
@@ -254,6 +322,7 @@ func backwardPass(
 	}
 	p := passes.Get().(*pass)
 	p.tokens, p.in, p.out, p.grads = tokens, in, dOut, grads
+	p.mask, p.drops = mask, mask.Threshold() > 0
 	if learned {
 		p.positions = positions
 	}
@@ -267,41 +336,75 @@ func (p *pass) backwardPart(part int) error {
 	lo := part * p.size
 	hi := min(lo+p.size, p.tokens.Dim())
 	dOut := columns(p.out, lo, hi)
+	grads := [2]rowvec.Matrix{columns(p.grads[0], lo, hi)}
+	if p.positions != nil {
+		grads[1] = columns(p.grads[1], lo, hi)
+	}
+	if !p.drops {
+		return p.backwardRows(grads, dOut, 0)
+	}
+	size := pieceRows(hi - lo)
+	scratch := scratchOf(size * (hi - lo))
+	defer scratches.Put(scratch)
+	for first := 0; first < dOut.Rows; first += size {
+		from := rows(dOut, first, min(first+size, dOut.Rows))
+		piece := rowvec.Matrix{Rows: from.Rows, Cols: from.Cols, Data: *scratch, Stride: from.Cols}
+		mask := p.mask
+		mask.Row, mask.Col = first, lo
+		if err := rowvec.Dropout(piece, from, mask); err != nil {
+			return err
+		}
+		if err := p.backwardRows(grads, piece, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backwardRows does the rows of dOut, which are those of the input from first on.
+func (p *pass) backwardRows(grads [2]rowvec.Matrix, dOut rowvec.Matrix, first int) error {
 	if !p.tokens.frozen && !p.tokens.byFrequency {
-		if err := p.backwardTokens(columns(p.grads[0], lo, hi), dOut); err != nil {
+		if err := p.backwardTokens(grads[0], dOut, first); err != nil {
 			return err
 		}
 	}
 	if p.positions == nil {
 		return nil
 	}
-	return p.backwardPositions(columns(p.grads[1], lo, hi), dOut)
+	return p.backwardPositions(grads[1], dOut, first)
 }
 
-func (p *pass) backwardTokens(grad, dOut rowvec.Matrix) error {
+func (p *pass) backwardTokens(grad, dOut rowvec.Matrix, first int) error {
+	n := p.in.Len()
+	ids := p.in.ids.slice(first, first+dOut.Rows)
 	if p.tokens.padding < 0 {
-		return p.in.ids.scatterAdd(grad, p.tokens.scale, dOut)
+		return ids.scatterAdd(grad, p.tokens.scale, dOut, n-first-dOut.Rows)
 	}
 	for lo := 0; ; {
-		from, to := p.in.ids.runWithout(p.tokens.padding, lo)
+		from, to := ids.runWithout(p.tokens.padding, lo)
 		if from == to {
 			return nil
 		}
-		if err := p.in.ids.slice(from, to).scatterAdd(grad, p.tokens.scale, rows(dOut, from, to)); err != nil {
+		if err := ids.slice(from, to).scatterAdd(grad, p.tokens.scale, rows(dOut, from, to), n-first-to); err != nil {
 			return err
 		}
 		lo = to
 	}
 }
 
-func (p *pass) backwardPositions(grad, dOut rowvec.Matrix) error {
-	if !p.in.placed && !p.in.ragged {
-		return rowvec.AddBatches(rows(grad, p.in.start, p.in.start+p.in.seq), dOut)
-	}
-	for lo := 0; lo < dOut.Rows; {
+func (p *pass) backwardPositions(grad, dOut rowvec.Matrix, first int) error {
+	for lo, end := first, first+dOut.Rows; lo < end; {
+		if !p.in.placed && !p.in.ragged {
+			start, seq, n := p.in.run(lo, end)
+			if err := rowvec.AddBatches(rows(grad, start, start+seq), rows(dOut, lo-first, lo-first+n)); err != nil {
+				return err
+			}
+			lo += n
+			continue
+		}
 		var buffer [atRows]int
-		at := p.in.positionsOf(buffer[:], lo, dOut.Rows)
-		if err := rowvec.ScatterAdd(grad, at, 1, rows(dOut, lo, lo+len(at))); err != nil {
+		at := p.in.positionsOf(buffer[:], lo, end)
+		if err := rowvec.ScatterAdd(grad, at, 1, rows(dOut, lo-first, lo-first+len(at))); err != nil {
 			return err
 		}
 		lo += len(at)

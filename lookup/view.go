@@ -74,24 +74,27 @@ func (v view) check(rows int) error {
 	return rowvec.CheckIDs(as[int64](v), rows)
 }
 
-// forward has a kernel do rows of a forward pass, of which it adds the ids: they have passed check, and their bits mean the
-// same with a sign and without.
-func (v view) forward(r *forward.Rows) error {
+// forward has a kernel do rows of a forward pass, of which it adds the ids, more of which come next: they have passed check,
+// and their bits mean the same with a sign and without.
+func (v view) forward(r *forward.Rows, more int) error {
 	if r.Dst.Rows == 0 {
 		return nil
 	}
-	r.IDs, r.Wide = v.first, v.wide()
+	r.IDs, r.Wide, r.More = v.first, v.wide(), more
 	if forward.Do(*r) < r.Dst.Rows {
 		return rowvec.ErrChanged
 	}
 	return nil
 }
 
-func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix) error {
-	if v.wide() {
-		return rowvec.ScatterAdd(dst, as[uint64](v), alpha, src)
+// scatterAdd is rowvec.ScatterAdd with ids that have passed check, more of which come next.
+func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix, more int) error {
+	if src.Rows > 0 && forward.ScatterAdd(forward.Rows{
+		Dst: src, Table: dst, IDs: v.first, Wide: v.wide(), Scale: alpha, More: more,
+	}) < src.Rows {
+		return rowvec.ErrChanged
 	}
-	return rowvec.ScatterAdd(dst, as[uint32](v), alpha, src)
+	return nil
 }
 
 func (v view) dots(dst, a, table rowvec.Matrix) error {

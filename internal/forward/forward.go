@@ -1,5 +1,5 @@
-// Package forward is how layers reach the forward kernels of package rowvec with what the exported functions have no
-// argument for: how large the result is that the rows are a part of.
+// Package forward is how layers reach the kernels of package rowvec with what the exported functions have no argument for:
+// what the rows are a part of.
 package forward
 
 import (
@@ -21,8 +21,13 @@ type Rows struct {
 	Start, Seq int
 
 	Stream bool // the result is too large for the caches
+	More   int  // ids behind those of the rows, which may be read: what they choose comes next, and is worth prefetching
 }
 
 // Do does rows whose arguments have all been checked, and returns the number done: fewer if an id has changed since.
 // Package rowvec sets it. What Rows point to is on the heap, as for any function variable.
 var Do func(r Rows) (done int)
+
+// ScatterAdd adds Scale times the rows of Dst, which it only reads, to those of Table that the ids choose, as Do does with
+// the rest.
+var ScatterAdd func(r Rows) (done int)

@@ -1,0 +1,302 @@
+package lookup_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/kernels"
+	"github.com/rowvec/rowvec/lookup"
+)
+
+// dropping returns the layers of each kind with dropout.
+func dropping(t testing.TB, dim, workers int, p float64) map[string]*lookup.Layer {
+	t.Helper()
+	all := layers(t, dim, workers)
+	for kind, l := range all {
+		all[kind] = must(lookup.NewLayer(l.Tokens(), l.Positions(), lookup.Dropout(p, 99)))
+	}
+	return all
+}
+
+// dropped returns what the definition of dropout makes of m.
+func dropped(m rowvec.Matrix, mask rowvec.Mask) rowvec.Matrix {
+	out := must(rowvec.NewMatrix(m.Rows, m.Cols))
+	kernels.Dropout(out, m, mask)
+	return out
+}
+
+// TestTrain holds the passes of training to those without dropout and the definition of the mask, for every kind of
+// positions and of batches.
+func TestTrain(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 6, 33, 768} {
+			for kind, layer := range dropping(t, dim, 2, 0.3) {
+				for _, b := range batches() {
+					what := fmt.Sprintf("%s, dim %d, %s", kind, dim, b.name)
+					const step = 1<<40 + 5
+					mask := rowvec.Mask{P: 0.3, Seed: 99, Step: step}
+					dst := fill(newMatrix(t, b.in.Len(), dim), 8)
+					if err := layer.ForwardTrain(dst, b.in, step); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					compare(t, "forward "+what, dst, dropped(plainForward(t, layer, b), mask))
+					if err := layer.Forward(dst, b.in); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					compare(t, "forward without "+what, dst, plainForward(t, layer, b))
+
+					dOut := fill(newMatrix(t, b.in.Len(), dim), 9)
+					got, want := layer.NewGradients(), layer.NewGradients()
+					for i := range got { // gradients are added to
+						fill(got[i], uint64(i))
+						fill(want[i], uint64(i))
+					}
+					if err := layer.BackwardTrain(got, b.in, dOut, step); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					plainBackward(t, layer, b, dropped(dOut, mask), want)
+					for i := range want {
+						compare(t, fmt.Sprintf("gradient %d %s", i, what), got[i], want[i])
+					}
+					compare(t, "dOut "+what, dOut, fill(newMatrix(t, b.in.Len(), dim), 9))
+				}
+			}
+		}
+	})
+}
+
+// TestTrainStrides has results and their gradients be parts of wider matrices.
+func TestTrainStrides(t *testing.T) {
+	const dim, n, gap = 40, 70, 9
+	layer := dropping(t, dim, 1, 0.5)["learned"]
+	ids, _ := randomIDs[int64](n)
+	in := lookup.Batch(ids, 35)
+	want, dOut := newMatrix(t, n, dim), fill(newMatrix(t, n, dim), 3)
+	wide := fill(newMatrix(t, n, dim+gap), 4)
+	part := wide
+	part.Cols = dim
+	for _, dst := range []rowvec.Matrix{want, part} {
+		if err := layer.ForwardTrain(dst, in, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := fill(newMatrix(t, n, dim+gap), 4)
+	for i := range n {
+		copy(before.Row(i), want.Row(i))
+	}
+	compare(t, "forward", wide, before)
+	for i := range n {
+		copy(part.Row(i), dOut.Row(i))
+	}
+	grads, wantGrads := layer.NewGradients(), layer.NewGradients()
+	if err := layer.BackwardTrain(wantGrads, in, dOut, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := layer.BackwardTrain(grads, in, part, 2); err != nil {
+		t.Fatal(err)
+	}
+	for i := range grads {
+		compare(t, "gradient", grads[i], wantGrads[i])
+	}
+}
+
+// TestTrainWorkers has enough tokens for many parts, by rows and by columns, of which the bits must not tell.
+func TestTrainWorkers(t *testing.T) {
+	defer tuning.Lower()()
+	const dim, n = 312, 2003 // not a multiple of what parts are
+	ids, _ := randomIDs[int32](n)
+	var offsets []int
+	for i := 0; i < n; i += 1 + i%limit {
+		offsets = append(offsets, i)
+	}
+	offsets = append(offsets, n)
+	for name, in := range map[string]lookup.Input{
+		"ragged":    lookup.Ragged(ids, offsets),
+		"batch":     lookup.Batch(ids[:2000], 500),
+		"short":     lookup.Batch(ids[:2000], 5),
+		"positions": lookup.Sequence(ids).At(count(n, 599, 0)),
+	} {
+		for kind, single := range dropping(t, dim, 1, 0.1) {
+			want := newMatrix(t, in.Len(), dim)
+			if err := single.ForwardTrain(want, in, 3); err != nil {
+				t.Fatal(err)
+			}
+			dOut, wantGrads := fill(newMatrix(t, in.Len(), dim), 5), single.NewGradients()
+			if err := single.BackwardTrain(wantGrads, in, dOut, 3); err != nil {
+				t.Fatal(err)
+			}
+			for _, workers := range []int{2, 5} {
+				layer := dropping(t, dim, workers, 0.1)[kind]
+				got := newMatrix(t, in.Len(), dim)
+				if err := layer.ForwardTrain(got, in, 3); err != nil {
+					t.Fatal(err)
+				}
+				compare(t, name, got, want)
+				grads := layer.NewGradients()
+				if err := layer.BackwardTrain(grads, in, dOut, 3); err != nil {
+					t.Fatal(err)
+				}
+				for i := range grads {
+					compare(t, name, grads[i], wantGrads[i])
+				}
+			}
+		}
+	}
+}
+
+// TestTrainGradient compares BackwardTrain with differences of ForwardTrain, which is linear in its parameters: one step
+// of size 1 is exact but for rounding.
+func TestTrainGradient(t *testing.T) {
+	const dim, step = 9, 12
+	b := batches()[3]
+	for _, kind := range []string{"none", "scaled", "learned"} {
+		layer := dropping(t, dim, 1, 0.4)[kind]
+		dOut := fill(newMatrix(t, b.in.Len(), dim), 4)
+		loss := func() (sum float64) {
+			out := newMatrix(t, b.in.Len(), dim)
+			if err := layer.ForwardTrain(out, b.in, step); err != nil {
+				t.Fatal(err)
+			}
+			for i, x := range out.Data {
+				sum += float64(x) * float64(dOut.Data[i])
+			}
+			return sum
+		}
+		grads := layer.NewGradients()
+		if err := layer.BackwardTrain(grads, b.in, dOut, step); err != nil {
+			t.Fatal(err)
+		}
+		padding, hasPadding := layer.Tokens().PaddingID()
+		for k, p := range layer.Parameters() {
+			for i := range p.Value.Data {
+				if i/dim > 60 || k == 0 && hasPadding && i/dim == padding {
+					continue
+				}
+				was := p.Value.Data[i]
+				p.Value.Data[i] = was + 1
+				up := loss()
+				p.Value.Data[i] = was - 1
+				down := loss()
+				p.Value.Data[i] = was
+				if want := (up - down) / 2; math.Abs(want-float64(grads[k].Data[i])) > 1e-4 {
+					t.Fatalf("%s, %s: element %d has gradient %v, want %v", kind, p.Name, i, grads[k].Data[i], want)
+				}
+			}
+		}
+	}
+}
+
+// TestWithoutDropout: a probability of 0, given or not or by rounding, leaves all bits as Forward makes them.
+func TestWithoutDropout(t *testing.T) {
+	weight := must(rowvec.NewMatrix(1, 20))
+	for i := range weight.Data {
+		weight.Data[i] = math.Float32frombits(0x7f800001 + uint32(i)) // signalling NaNs, which a product would change
+	}
+	tokens := must(lookup.FromMatrix(weight))
+	for _, layer := range []*lookup.Layer{
+		must(lookup.NewLayer(tokens, nil)),
+		must(lookup.NewLayer(tokens, nil, lookup.Dropout(0, 5))),
+		must(lookup.NewLayer(tokens, nil, lookup.Dropout(1e-6, 5), nil)),
+	} {
+		out := newMatrix(t, 1, 20)
+		if err := layer.ForwardTrain(out, lookup.Sequence([]int{0}), 0); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, layer.String(), out, weight)
+		grads := layer.NewGradients()
+		if err := layer.BackwardTrain(grads, lookup.Sequence([]int{0, 0}), fill(newMatrix(t, 2, 20), 1), 0); err != nil {
+			t.Fatal(err)
+		}
+		want := layer.NewGradients()
+		if err := layer.Backward(want, lookup.Sequence([]int{0, 0}), fill(newMatrix(t, 2, 20), 1)); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "gradient of "+layer.String(), grads[0], want[0])
+	}
+}
+
+func TestDropoutErrors(t *testing.T) {
+	tokens := layers(t, 6, 1)["none"].Tokens()
+	for p, want := range map[float64]string{
+		-0.1: "rowvec: lookup.NewLayer: dropout is -0.1, want a probability in [0, 1)",
+		1:    "rowvec: lookup.NewLayer: dropout is 1, want a probability in [0, 1)",
+	} {
+		if _, err := lookup.NewLayer(tokens, nil, lookup.Dropout(p, 0)); fmt.Sprint(err) != want {
+			t.Errorf("p = %v: error %q, want %q", p, err, want)
+		}
+	}
+	if _, err := lookup.NewLayer(tokens, nil, lookup.Dropout(math.NaN(), 0)); err == nil {
+		t.Error("p = NaN: no error")
+	}
+
+	layer := dropping(t, 6, 1, 0.5)["learned"]
+	in := lookup.Sequence([]int{1, 2})
+	dst, dOut := fill(newMatrix(t, 2, 6), 1), fill(newMatrix(t, 2, 6), 2)
+	grads := layer.NewGradients()
+	for what, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"forward step": {layer.ForwardTrain(dst, in, 1<<56),
+			"rowvec: lookup.Layer.ForwardTrain: step is 72057594037927936, want one below 72057594037927936"},
+		"backward step": {layer.BackwardTrain(grads, in, dOut, 1<<56),
+			"rowvec: lookup.Layer.BackwardTrain: step is 72057594037927936, want one below 72057594037927936"},
+		"id": {layer.ForwardTrain(dst, lookup.Sequence([]int{1, vocab}), 1),
+			"rowvec: id 97 at position 1 is outside [0, 97)"},
+		"rows": {layer.ForwardTrain(dst, lookup.Sequence([]int{1}), 1),
+			"rowvec: lookup.Layer.ForwardTrain: dst.Rows is 2, want 1"},
+		"rows of dOut": {layer.BackwardTrain(grads, lookup.Sequence([]int{1}), dOut, 1),
+			"rowvec: lookup.Layer.BackwardTrain: dOut.Rows is 2, want 1"},
+		"gradients": {layer.BackwardTrain(grads[:1], in, dOut, 1),
+			"rowvec: lookup.Layer.BackwardTrain: len(grads) is 1, want 2"},
+	} {
+		if fmt.Sprint(c.err) != c.want {
+			t.Errorf("%s: error %q, want %q", what, c.err, c.want)
+		}
+	}
+	compare(t, "dst", dst, fill(newMatrix(t, 2, 6), 1))
+	for i, g := range layer.NewGradients() {
+		compare(t, "gradient", grads[i], g)
+	}
+}
+
+func TestTrainNoAllocation(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector empties pools")
+	}
+	defer tuning.Lower()()
+	const dim, n = 256, 2000 // several parts
+	ids, _ := randomIDs[uint32](n)
+	dst := newMatrix(t, n, dim)
+	for kind, layer := range dropping(t, dim, 3, 0.1) {
+		grads := layer.NewGradients()
+		for name, in := range map[string]lookup.Input{
+			"batch":     lookup.Batch(ids, 500),
+			"ragged":    lookup.Ragged(ids, []int{0, 500, 900, 1400, 2000}),
+			"positions": lookup.Batch(ids, 500).At(count(n, 500, 0)),
+			"short":     lookup.Sequence(ids[:1]),
+		} {
+			dst := dst
+			dst.Rows = in.Len()
+			step := uint64(0)
+			allocs := testing.AllocsPerRun(20, func() {
+				step++
+				if err := layer.ForwardTrain(dst, in, step); err != nil {
+					t.Fatal(err)
+				}
+				if err := layer.BackwardTrain(grads, in, dst, step); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if allocs != 0 {
+				t.Errorf("%s, %s: %v allocations", kind, name, allocs)
+			}
+		}
+	}
+}
