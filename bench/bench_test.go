@@ -30,6 +30,7 @@ func BenchmarkUpdateSGD(b *testing.B)        { benchmark(b, "UpdateSGD") }
 func BenchmarkUpdateRowAdagrad(b *testing.B) { benchmark(b, "UpdateRowAdagrad") }
 func BenchmarkUpdateAdagrad(b *testing.B)    { benchmark(b, "UpdateAdagrad") }
 func BenchmarkUpdateAdam(b *testing.B)       { benchmark(b, "UpdateAdam") }
+func BenchmarkDropout(b *testing.B)          { benchmark(b, "Dropout") }
 
 // The memory of all benchmarks, and what makes their results count as used.
 var (

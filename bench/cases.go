@@ -102,6 +102,7 @@ var cases = map[string][]shape{
 	"UpdateAdam":       updateCases,
 
 	"AddAngles": {{n: inL1 / 4, cache: "warm"}},
+	"Dropout":   {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
 	"BagSum": {
 		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
 		{vocab: 1000000, dim: 64, ids: 8200, seq: 50, dist: "uniform", cache: "cold"},

@@ -180,6 +180,17 @@ var rowKernels = []kernel{
 		ours:   func(m *memory, _ []int32) error { return rowvec.AddAngles(m.y, m.angleA, m.angleB) },
 	},
 	{
+		name:  "Dropout",
+		bytes: func(s shape) int { return 2 * 4 * s.n },
+		naive: func(m *memory, _ []int32) { naiveDropout(m.y, m.x, dim, 0.1, 1) },
+		ours: func(m *memory, _ []int32) error {
+			rows := func(x []float32) rowvec.Matrix {
+				return rowvec.Matrix{Rows: len(x) / dim, Cols: dim, Data: x, Stride: dim}
+			}
+			return rowvec.Dropout(rows(m.y), rows(m.x), rowvec.Mask{P: 0.1, Seed: 1})
+		},
+	},
+	{
 		name:    "UpdateSGD",
 		bytes:   func(s shape) int { return s.ids * (4 + 3*4*s.dim) },
 		updates: true,

@@ -133,6 +133,34 @@ func naiveUpdateAdam[I rowvec.ID](table, means, squares []float32, ids []I, dim 
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
+// naiveDropout draws the same random bits, eight columns at a time, and then goes element by element.
+func naiveDropout(dst, src []float32, dim int, p float64, seed uint64) {
+	threshold := uint32(p*(1<<16) + 0.5)
+	scale := float32(1 / (1 - float64(threshold)/(1<<16)))
+	for i := range len(src) / dim {
+		out, in := row(dst, i, dim), row(src, i, dim)
+		var words [4]uint32
+		for j, x := range in {
+			if j%8 == 0 {
+				words = naivePhilox(uint32(seed), uint32(seed>>32), [4]uint32{uint32(j / 8), uint32(i), 2, 0})
+			}
+			out[j] = 0
+			if words[j%8/2]>>(16*(j%2))&0xffff >= threshold {
+				out[j] = scale * x
+			}
+		}
+	}
+}
+
+func naivePhilox(k0, k1 uint32, c [4]uint32) [4]uint32 {
+	for range 10 {
+		a, b := uint64(c[0])*0xd2511f53, uint64(c[2])*0xcd9e8d57
+		c = [4]uint32{uint32(b>>32) ^ c[1] ^ k0, uint32(b), uint32(a>>32) ^ c[3] ^ k1, uint32(a)}
+		k0, k1 = k0+0x9e3779b9, k1+0xbb67ae85
+	}
+	return c
+}
+
 func naiveCheckIDs[I rowvec.ID](ids []I, rows int) bool {
 	for _, id := range ids {
 		if id < 0 || int(id) >= rows {
