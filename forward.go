@@ -10,6 +10,7 @@ import (
 func init() {
 	forward.Do = forwardRows
 	forward.ScatterAdd = scatterRows
+	forward.Copy = copyRows
 }
 
 // hint says what the rows of a call are a part of.
@@ -46,4 +47,17 @@ func scatterRows(r forward.Rows) int {
 		return scatterAdd(&r.Table, unsafe.Slice((*uint64)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, hint{more: r.More})
 	}
 	return scatterAdd(&r.Table, unsafe.Slice((*uint32)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, hint{more: r.More})
+}
+
+// copyRows is a gather of all rows in their order.
+func copyRows(dst, src Matrix) {
+	var ids [64]uint32
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	for first := 0; first < src.Rows; first += len(ids) {
+		n := min(len(ids), src.Rows-first)
+		to, from := rowsOf(dst, first, n), rowsOf(src, first, n)
+		gather(&to, &from, ids[:n], hint{stream: true})
+	}
 }

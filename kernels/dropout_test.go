@@ -61,6 +61,25 @@ func number(seed, step uint64, row, col int) uint16 {
 	return uint16(word)
 }
 
+// TestDropoutKnownAnswers has 16 numbers that a program of a few lines in another language computed from the documentation.
+// Each element is kept at the threshold of its number, and dropped one above.
+func TestDropoutKnownAnswers(t *testing.T) {
+	mask := kernels.Mask{Seed: 0x0123456789abcdef, Step: 0x00fedcba98765432, Row: 0x7ffffff0, Col: 987648}
+	for c, number := range []uint16{
+		0xe8ef, 0xf899, 0x6ba1, 0x2389, 0x6603, 0xf6ac, 0xb766, 0x8ddf,
+		0x1333, 0xe492, 0xcc81, 0x262c, 0x1d69, 0xaf97, 0x10fe, 0x4d28,
+	} {
+		for _, above := range []float64{0, 1} {
+			mask.P = (float64(number) + above) / (1 << 16)
+			row := filled(1, 16, 1)
+			kernels.Dropout(row, row, mask)
+			if dropped := row.Data[c] == 0; dropped != (above == 1) {
+				t.Errorf("column %d, threshold %#x: dropped is %v", c, mask.Threshold(), dropped)
+			}
+		}
+	}
+}
+
 // TestDropoutDefinition goes element by element, in whole matrices and in windows, within rows of all remainders, to where
 // the mask ends, and at every kind of threshold.
 func TestDropoutDefinition(t *testing.T) {

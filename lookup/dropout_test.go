@@ -31,9 +31,15 @@ func dropped(m rowvec.Matrix, mask rowvec.Mask) rowvec.Matrix {
 }
 
 // TestTrain holds the passes of training to those without dropout and the definition of the mask, for every kind of
-// positions and of batches.
+// positions and of batches, and both for small results and as if they were too large for the caches.
 func TestTrain(t *testing.T) {
+	train(t)
 	defer tuning.Lower()()
+	train(t)
+}
+
+func train(t *testing.T) {
+	t.Helper()
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range []int{1, 6, 33, 768} {
 			for kind, layer := range dropping(t, dim, 2, 0.3) {

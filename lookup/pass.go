@@ -143,22 +143,38 @@ const (
 )
 
 // forwardPart does a range of rows. Where there is dropout it takes pieces of them, which are dropped while they are in
-// cache.
+// cache: in their place, or of a result that is too large for the caches in a scratch, to be written past them from there.
+// Times with dropout over those without, in their place and by a scratch, on two crowded cores of a Zen 4, medians of 61:
+// 6,144 x 768 1.94 and 1.72, with uniform ids 2.20 and 1.81; 16,384 x 768 1.96 and 1.86, with uniform ids 1.87 and 1.59.
 func (p *pass) forwardPart(part int) error {
 	lo := part * p.size
 	hi := min(lo+p.size, p.in.Len())
 	if !p.drops {
-		return p.forwardRows(lo, hi, hi)
+		return p.forwardRows(rows(p.out, lo, hi), lo, hi)
 	}
-	for size := pieceRows(p.tokens.Dim()); lo < hi; lo += size {
-		to := min(lo+size, hi)
-		if err := p.forwardRows(lo, to, hi); err != nil {
+	dim := p.tokens.Dim()
+	size := pieceRows(dim)
+	large := tuning.Large(p.out.Rows * p.out.Cols)
+	var scratch *[]float32
+	if large {
+		scratch = scratchOf(size * dim)
+		defer scratches.Put(scratch)
+	}
+	for ; lo < hi; lo += size {
+		out := rows(p.out, lo, min(lo+size, hi))
+		piece, mask := out, p.mask
+		if large {
+			piece.Data, piece.Stride = *scratch, dim
+		}
+		mask.Row = lo
+		if err := p.forwardRows(piece, lo, hi); err != nil {
 			return err
 		}
-		piece, mask := rows(p.out, lo, to), p.mask
-		mask.Row = lo
 		if err := rowvec.Dropout(piece, piece, mask); err != nil {
 			return err
+		}
+		if large {
+			forward.Copy(out, piece)
 		}
 	}
 	return nil
@@ -174,14 +190,15 @@ func pieceRows(cols int) int {
 	return max(n&^3, min(n, 3))
 }
 
-// forwardRows does rows [lo, hi), behind which come more up to end.
-func (p *pass) forwardRows(lo, hi, end int) error {
+// forwardRows sets dst to the rows from lo on; more come behind them, up to end.
+func (p *pass) forwardRows(dst rowvec.Matrix, lo, end int) error {
 	if p.positions != nil && !p.stored {
-		return p.forwardComputed(lo, hi, end)
+		return p.forwardComputed(dst, lo, end)
 	}
+	first, hi := lo, lo+dst.Rows
 	r := p.rows()
 	if p.positions == nil {
-		r.Dst = rows(p.out, lo, hi)
+		r.Dst = dst
 		return p.in.ids.slice(lo, hi).forward(&r, end-hi)
 	}
 	r.Positions = p.table
@@ -198,7 +215,7 @@ func (p *pass) forwardRows(lo, hi, end int) error {
 		} else {
 			r.Start, r.Seq, n = p.in.run(lo, hi)
 		}
-		r.Dst = rows(p.out, lo, lo+n)
+		r.Dst = rows(dst, lo-first, lo-first+n)
 		if err := p.in.ids.slice(lo, lo+n).forward(&r, end-lo-n); err != nil {
 			return err
 		}
@@ -215,7 +232,8 @@ func (p *pass) rows() forward.Rows {
 }
 
 // forwardComputed does rows whose positions are in no table: it has some vectors of positions computed at a time.
-func (p *pass) forwardComputed(lo, hi, end int) error {
+func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
+	first, hi := lo, lo+dst.Rows
 	dim := p.tokens.Dim()
 	most := max(1, scratchElements/dim)
 	scratch := scratchOf(most * dim)
@@ -231,7 +249,7 @@ func (p *pass) forwardComputed(lo, hi, end int) error {
 		if err := p.positions.Fill(r.Positions, start); err != nil {
 			return err
 		}
-		r.Dst = rows(p.out, lo, lo+n)
+		r.Dst = rows(dst, lo-first, lo-first+n)
 		if err := p.in.ids.slice(lo, lo+n).forward(&r, end-lo-n); err != nil {
 			return err
 		}

@@ -31,3 +31,6 @@ var Do func(r Rows) (done int)
 // ScatterAdd adds Scale times the rows of Dst, which it only reads, to those of Table that the ids choose, as Do does with
 // the rest.
 var ScatterAdd func(r Rows) (done int)
+
+// Copy copies src to dst, of the same shape, past the caches where that can be.
+var Copy func(dst, src kernels.Matrix)
