@@ -46,6 +46,7 @@ func compareBags[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagLis
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(s.dim), uint64(s.bags)))
 	offsets := lists.offsets(s.bags + 1)
+	offsets[0] = 0
 	for b := range s.bags {
 		offsets[b+1] = offsets[b] + s.sizes[b%len(s.sizes)]
 	}

@@ -45,6 +45,44 @@ func guardPages(t *testing.T, regions []*guard.Region) {
 	})
 }
 
+// TestGuardedBags puts the matrices, ids, offsets and weights of bags flush against inaccessible pages.
+func TestGuardedBags(t *testing.T) {
+	matrices := []*guard.Region{guard.New(t, 9*(maxDim+7)*4), guard.New(t, 9*(maxDim+7)*4)}
+	lists := guard.New(t, 100*8)
+	offsets, weights := guard.New(t, 100*8), guard.New(t, 100*4)
+	isatest.Each(t, func(t *testing.T) {
+		for dim := 1; dim <= maxDim; dim++ {
+			next := 0
+			alloc := func(slice func(*guard.Region, int) []float32) func() allocator {
+				return func() allocator {
+					r := matrices[next%len(matrices)]
+					next++
+					return func(n int) []float32 { return slice(r, n) }
+				}
+			}
+			s := bagShape{dim: dim, gap: dim % 2, rows: 9, bags: 9, sizes: mixed}
+			compareBags(t, alloc(guard.Tail[float32]), bagLists[int32]{
+				func(n int) []int32 { return guard.Tail[int32](lists, n) },
+				func(n int) []int { return guard.Tail[int](offsets, n) },
+				func(n int) []float32 { return guard.Tail[float32](weights, n) },
+			}, s)
+			compareBags(t, alloc(guard.Head[float32]), bagLists[uint64]{
+				func(n int) []uint64 { return guard.Head[uint64](lists, n) },
+				func(n int) []int { return guard.Head[int](offsets, n) },
+				func(n int) []float32 { return guard.Head[float32](weights, n) },
+			}, s)
+		}
+		table := func() allocator { return heap() }
+		for bags := 1; bags <= 20; bags++ { // a table large enough for ids to be looked ahead at
+			compareBags(t, table, bagLists[uint64]{
+				func(n int) []uint64 { return guard.Tail[uint64](lists, n) },
+				func(n int) []int { return guard.Tail[int](offsets, n) },
+				func(n int) []float32 { return guard.Tail[float32](weights, n) },
+			}, bagShape{dim: 20, rows: 100000, bags: bags, sizes: []int{3, 0, 2}})
+		}
+	})
+}
+
 // TestGuardedAngles puts the vectors of AddAngles flush against inaccessible pages.
 func TestGuardedAngles(t *testing.T) {
 	dst, a, b := guard.New(t, maxDim*4), guard.New(t, (maxDim+1)*8), guard.New(t, (maxDim+1)*8)
@@ -146,6 +184,15 @@ func beyond32Bits[I rowvec.ID](t *testing.T, m rowvec.Matrix, ids []I) {
 		src.Data[i] = float32(i)
 	}
 	last := m.Row(int(ids[0]))
+	bags, _ := rowvec.NewMatrix(2, m.Cols)
+	if err := rowvec.BagSum(bags, m, ids, []int{0, 2, 3}, []float32{2, 5, 1}); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range last {
+		if bags.Row(0)[i] != 2*x-5 || bags.Row(1)[i] != x {
+			t.Fatalf("bags: column %d is %v and %v, want %v and %v", i, bags.Row(0)[i], bags.Row(1)[i], 2*x-5, x)
+		}
+	}
 	for round := range 2 {
 		if err := rowvec.Gather(dst, m, ids); err != nil {
 			t.Fatal(err)

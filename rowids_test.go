@@ -3,6 +3,7 @@ package rowvec
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -27,6 +28,95 @@ func stopAt[I ID](t *testing.T, bad []I) {
 	}
 	if err := checkDone("Gather", 3, 7); !errors.Is(err, ErrChanged) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestBagsCheckTheirIDs does the same with the kernels of bags, also where bags take several calls of assembly.
+func TestBagsCheckTheirIDs(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		stopBagsAt(t, []int32{math.MinInt32, -1, 5, math.MaxInt32})
+		stopBagsAt(t, []uint32{5, 1 << 31, math.MaxUint32})
+		stopBagsAt(t, []int64{math.MinInt64, -1, 5, 1 << 32, math.MaxInt64})
+		stopBagsAt(t, []uint64{5, 1 << 32, 1<<32 + 1, 1 << 63, math.MaxUint64})
+	})
+}
+
+func stopBagsAt[I ID](t *testing.T, bad []I) {
+	t.Helper()
+	for _, cols := range []int{1, 3, 7, 16, 40, 100, 300, 1<<15 + 5, 1<<16 + 3} {
+		table, _ := NewMatrix(5, cols)
+		dst, _ := NewMatrix(4, cols)
+		offsets := []int{0, 1, 1, 6, 7}
+		for _, id := range bad {
+			for at := range 7 {
+				ids := make([]I, 7)
+				ids[at] = id
+				for name, done := range runBags(&dst, &table, ids, offsets) {
+					if done != at {
+						t.Errorf("%d columns: %s has done %d ids in front of id %d at %d", cols, name, done, id, at)
+					}
+				}
+			}
+			if cols > 1000 {
+				break
+			}
+		}
+	}
+}
+
+// runBags returns what each kernel of bags does.
+func runBags[I ID](dst, table *Matrix, ids []I, offsets []int) map[string]int {
+	return map[string]int{
+		"bagSum":   bagSum(dst, table, ids, offsets, nil),
+		"weighted": bagSum(dst, table, ids, offsets, make([]float32, len(ids))),
+		"bagMean":  bagMean(dst, table, ids, offsets),
+		"bagMax":   bagMax(dst, table, ids, offsets),
+	}
+}
+
+// TestBagsCheckTheirOffsets calls the kernels behind the check of offsets with such as it would refuse.
+func TestBagsCheckTheirOffsets(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, cols := range []int{1, 40, 100, 1<<16 + 3} {
+			table, _ := NewMatrix(2, cols)
+			dst, _ := NewMatrix(4, cols)
+			ids := make([]uint32, 9)
+			for _, c := range []struct {
+				offsets []int
+				done    int
+			}{
+				{[]int{0, 2, 2, 5, 9}, 9},
+				{[]int{3, 4, 4, 5, 8}, 8}, // a part of the ids
+				{[]int{9, 9, 9, 9, 9}, 9},
+				{[]int{0, 2, 2, 5, 10}, -1},
+				{[]int{0, 2, 1, 5, 9}, -1},
+				{[]int{0, 2, 7, 5, 9}, -1},
+				{[]int{0, 2, 10, 5, 9}, -1},
+				{[]int{0, -1, 2, 5, 9}, -1},
+				{[]int{0, 2, 2, 5, -1}, -1},
+				{[]int{0, 2, 2, 5, 4}, -1},
+				{[]int{-1, 2, 2, 5, 9}, -1},
+				{[]int{10, 10, 10, 10, 10}, -1},
+				{[]int{0, math.MaxInt, 2, 5, 9}, -1},
+				{[]int{0, 2, 2, math.MinInt, 9}, -1},
+				{[]int{0, 2, 2, 5, math.MinInt}, -1},
+				{[]int{math.MinInt, 2, 2, 5, math.MaxInt}, -1},
+			} {
+				for name, done := range runBags(&dst, &table, ids, c.offsets) {
+					if done != c.done {
+						t.Errorf("%d columns: %s of offsets %v has done %d, want %d", cols, name, c.offsets, done, c.done)
+					}
+				}
+			}
+		}
+	})
+	for done, want := range map[int]string{-1: "(BagSum, offsets)", 3: "(BagSum, position 3)"} {
+		if err := checkBagsDone("BagSum", done, 7); !errors.Is(err, ErrChanged) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("error %v, want one with %s", err, want)
+		}
+	}
+	if err := checkBagsDone("BagSum", 7, 7); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -67,6 +157,12 @@ func TestPrefetchOfWrongIDs(t *testing.T) {
 				ids := make([]uint64, 50)
 				for i := 40; i < len(ids); i++ {
 					ids[i] = (top - start - 64) / uint64(cols*4)
+				}
+				bags, offsets := rowsOf(rows, 0, 5), []int{0, 20, 21, 40, 49, 50}
+				for name, done := range runBags(&bags, &table, ids, offsets) {
+					if done != 40 {
+						t.Errorf("%d columns: %s has done %d ids, want 40", cols, name, done)
+					}
 				}
 				for name, done := range map[string]int{
 					"gather":     gather(&rows, &table, ids, hint{}),

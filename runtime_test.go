@@ -3,6 +3,7 @@ package rowvec_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
@@ -23,6 +25,9 @@ func TestNoAllocation(t *testing.T) {
 			var table, positions, dst [6 * 7]float32
 			var ids, at [6]int32
 			var angles [8]float64
+			var weights [6]float32
+			var many [5000]int32
+			offsets := [...]int{0, 1, 3, 3, 6, 6, 6}
 			m := func(x *[6 * 7]float32) rowvec.Matrix { return rowvec.Matrix{Rows: 6, Cols: 7, Data: x[:], Stride: 7} }
 			errs := [...]error{
 				rowvec.Gather(m(&dst), m(&table), ids[:]),
@@ -32,6 +37,11 @@ func TestNoAllocation(t *testing.T) {
 				rowvec.ScatterAdd(m(&table), ids[:], 2, m(&dst)),
 				rowvec.EmbedBackward(m(&table), m(&positions), ids[:], 2, m(&dst), 0, 3),
 				rowvec.EmbedAtBackward(m(&table), m(&positions), ids[:], 2, m(&dst), at[:]),
+				rowvec.BagSum(m(&dst), m(&table), ids[:], offsets[:], nil),
+				rowvec.BagSum(m(&dst), m(&table), ids[:], offsets[:], weights[:]),
+				rowvec.BagMean(m(&dst), m(&table), ids[:], offsets[:]),
+				rowvec.BagMax(m(&dst), m(&table), ids[:], offsets[:]),
+				rowvec.BagMean(m(&positions), m(&table), many[:], []int{0, 1, 4200, 4200, 4201, 4998, 5000}),
 				rowvec.AddScaled(dst[:], 2, table[:]),
 				rowvec.Add(dst[:], table[:]),
 				rowvec.AddAngles(dst[:7], angles[:], angles[:]),
@@ -66,6 +76,7 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		table := matrix(heap(), rng, 100, 24, 0)
 		dst := matrix(heap(), rng, 512, 24, 0)
+		bags, offsets := matrix(heap(), rng, 3, 24, 0), []int{0, 100, 400, dst.Rows}
 		ids := randomIDs[int64](rng, dst.Rows, table.Rows)
 		var stop atomic.Bool
 		var wg sync.WaitGroup
@@ -88,12 +99,71 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 				rowvec.Embed(dst, table, ids, 2, table, 0, 64),
 				rowvec.EmbedAt(dst, table, ids, 2, table, ids),
 				rowvec.ScatterAdd(table, ids, 1, dst),
+				rowvec.BagSum(bags, table, ids, offsets, nil),
+				rowvec.BagMean(bags, table, ids, offsets),
+				rowvec.BagMax(bags, table, ids, offsets),
 			} {
 				var index *rowvec.IndexError
 				switch {
 				case errors.Is(err, rowvec.ErrChanged):
 					changed++
 				case errors.As(err, &index):
+					refused++
+				case err != nil:
+					t.Errorf("error %v", err)
+				}
+			}
+		}
+		stop.Store(true)
+		wg.Wait()
+		t.Logf("%d refused, %d changed meanwhile", refused, changed)
+	})
+}
+
+// TestOffsetsChangeMeanwhile does the same with an offset.
+func TestOffsetsChangeMeanwhile(t *testing.T) {
+	if race.Enabled {
+		t.Skip("is a race on purpose")
+	}
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(9, 10))
+		table, dst := matrix(heap(), rng, 100, 150, 0), matrix(heap(), rng, 64, 150, 0)
+		ids := randomIDs[uint32](rng, 512, table.Rows)
+		weights := make([]float32, len(ids))
+		offsets := make([]int64, dst.Rows+1)
+		for b := range offsets {
+			offsets[b] = int64(b * len(ids) / dst.Rows)
+		}
+		good := offsets[50]
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for !stop.Load() {
+				for i, bad := range []int64{-1, 1 << 40, good - 30, good + 30, math.MinInt64, math.MaxInt64} {
+					for range 100 * (i + 1) {
+						atomic.StoreInt64(&offsets[50], bad)
+					}
+					for range 300 {
+						atomic.StoreInt64(&offsets[50], good)
+					}
+				}
+				runtime.Gosched()
+			}
+		})
+		read := unsafe.Slice((*int)(unsafe.Pointer(&offsets[0])), len(offsets)*8/int(unsafe.Sizeof(0)))[:len(offsets)]
+		var changed, refused int
+		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end) && unsafe.Sizeof(0) == 8; {
+			for _, err := range []error{
+				rowvec.BagSum(dst, table, ids, read, nil),
+				rowvec.BagSum(dst, table, ids, read, weights),
+				rowvec.BagMean(dst, table, ids, read),
+				rowvec.BagMax(dst, table, ids, read),
+			} {
+				var shape *rowvec.ShapeError
+				switch {
+				case errors.Is(err, rowvec.ErrChanged):
+					changed++
+				case errors.As(err, &shape):
 					refused++
 				case err != nil:
 					t.Errorf("error %v", err)
@@ -123,10 +193,14 @@ func TestPreemption(t *testing.T) {
 		rows := rowvec.Matrix{Rows: n >> 10, Cols: 1 << 10, Data: x, Stride: 1 << 10}
 		one := rowvec.Matrix{Rows: 2, Cols: n / 2, Data: x, Stride: n / 2}
 		sum := rowvec.Matrix{Rows: 1, Cols: n / 2, Data: y, Stride: n / 2}
-		ids := make([]int32, n>>10)
+		ids, many := make([]int32, n>>10), make([]int32, n>>6)
 		angles := make([]float64, n>>2)
 		thin := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 64}
 		tall := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 1}
+		empty := make([]int, n>>6+1) // where bags end that are all without ids, but for the last
+		empty[n>>6] = 1
+		table1 := rowvec.Matrix{Rows: 16, Cols: 1, Data: y, Stride: 1}
+		few := rowvec.Matrix{Rows: 2, Cols: 1 << 10, Data: x, Stride: 1 << 10}
 		for name, call := range map[string]func() error{
 			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
 			"AddAngles":  func() error { return rowvec.AddAngles(x[:len(angles)], angles, angles) },
@@ -138,6 +212,10 @@ func TestPreemption(t *testing.T) {
 			"Dropout":    func() error { return rowvec.Dropout(rows, rows, rowvec.Mask{P: 0.5}) },
 			"one column": func() error { return rowvec.Dropout(tall, tall, rowvec.Mask{P: 0.5}) },
 			"long drops": func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
+			"BagSum":     func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
+			"BagMean":    func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
+			"BagMax":     func() error { return rowvec.BagMax(sum, one, ids[:8], []int{0, 8}) }, // long rows
+			"empty bags": func() error { return rowvec.BagSum(thin, table1, ids[:1], empty, nil) },
 			"Add":        func() error { return rowvec.Add(x, y) },
 			"Scale":      func() error { rowvec.Scale(x, 1); return nil },
 		} {

@@ -7,35 +7,49 @@ package kernels
 // It returns the position in ids behind the last one done, which is that of the next id if that one is out of range, or -1
 // at offsets that descend or lead beyond the ids.
 func BagSum[I ID](dst, table Matrix, ids []I, offsets []int, weights []float32) (done int) {
+	plain(&dst, dst.Rows, table.Cols)
+	plain(&table, table.Rows, table.Cols)
 	if weights != nil {
 		weights = weights[:len(ids)]
 	}
-	return bags(&dst, &table, ids, offsets, func(out []float32, first, end int) int {
+	for b := range dst.Rows {
+		first, end := bag(offsets, b, done, len(ids))
+		if end < 0 {
+			return -1
+		}
+		out := row(&dst, b)
 		clear(out)
-		for i := first; i < end; i++ {
-			id := ids[i] // may have changed; read once
+		for done = first; done < end; done++ {
+			id := ids[done] // may have changed; read once
 			if outside(id, table.Rows) {
-				return i
+				return done
 			}
 			if weights == nil {
 				Add(out, row(&table, int(id)))
 			} else {
-				AddScaled(out, weights[i], row(&table, int(id)))
+				AddScaled(out, weights[done], row(&table, int(id)))
 			}
 		}
-		return end
-	})
+	}
+	return done
 }
 
 // BagMean is BagSum without weights, and with each element divided by the number of ids in the bag, as a float32, if that
 // is not 0.
 func BagMean[I ID](dst, table Matrix, ids []I, offsets []int) (done int) {
-	return bags(&dst, &table, ids, offsets, func(out []float32, first, end int) int {
+	plain(&dst, dst.Rows, table.Cols)
+	plain(&table, table.Rows, table.Cols)
+	for b := range dst.Rows {
+		first, end := bag(offsets, b, done, len(ids))
+		if end < 0 {
+			return -1
+		}
+		out := row(&dst, b)
 		clear(out)
-		for i := first; i < end; i++ {
-			id := ids[i]
+		for done = first; done < end; done++ {
+			id := ids[done]
 			if outside(id, table.Rows) {
-				return i
+				return done
 			}
 			Add(out, row(&table, int(id)))
 		}
@@ -44,50 +58,51 @@ func BagMean[I ID](dst, table Matrix, ids []I, offsets []int) (done int) {
 				out[j] /= n
 			}
 		}
-		return end
-	})
+	}
+	return done
 }
 
 // BagMax sets row b of dst to the maximum, element by element, of the rows of table that the ids of bag b choose: the
 // element of the first row stays until one of a later row is greater. So a NaN in the first row stays, a later one is left
 // out, and of +0 and -0 the first one stays. A bag without ids becomes +0. Bags and the result are those of BagSum.
 func BagMax[I ID](dst, table Matrix, ids []I, offsets []int) (done int) {
-	return bags(&dst, &table, ids, offsets, func(out []float32, first, end int) int {
+	plain(&dst, dst.Rows, table.Cols)
+	plain(&table, table.Rows, table.Cols)
+	for b := range dst.Rows {
+		first, end := bag(offsets, b, done, len(ids))
+		if end < 0 {
+			return -1
+		}
+		out := row(&dst, b)
 		if first == end {
 			clear(out)
 		}
-		for i := first; i < end; i++ {
-			id := ids[i]
+		for done = first; done < end; done++ {
+			id := ids[done]
 			if outside(id, table.Rows) {
-				return i
+				return done
 			}
-			if in := row(&table, int(id)); i == first {
+			if in := row(&table, int(id)); done == first {
 				copy(out, in)
 			} else {
 				raise(out, in)
 			}
 		}
-		return end
-	})
-}
-
-// bags has each bag done: do returns the position that it has come to, which is end unless an id is out of range.
-func bags[I ID](dst, table *Matrix, ids []I, offsets []int, do func(out []float32, first, end int) int) (done int) {
-	plain(dst, dst.Rows, table.Cols)
-	plain(table, table.Rows, table.Cols)
-	for b := range dst.Rows {
-		if b == 0 {
-			done = offsets[0]
-		}
-		end := offsets[b+1] // may have changed; read once
-		if done < 0 || end < done || end > len(ids) {
-			return -1
-		}
-		if done = do(row(dst, b), done, end); done < end {
-			return done
-		}
 	}
 	return done
+}
+
+// bag returns where bag b begins, which is next unless it is the first, and where it ends: -1 if that is in front of its
+// beginning or behind the last of n ids. An offset may have changed since it was checked, and so each is read once.
+func bag(offsets []int, b, next, n int) (first, end int) {
+	if b == 0 {
+		next = offsets[0]
+	}
+	end = offsets[b+1]
+	if next < 0 || end < next || end > n {
+		return next, -1
+	}
+	return next, end
 }
 
 // raise replaces the elements of dst by those of src that are greater.
