@@ -5,7 +5,7 @@ import "fmt"
 // BagSum sets row b of dst to the sum of the rows of table that the ids of bag b choose, ids[offsets[b]:offsets[b+1]], in
 // their order and starting from +0; a bag without ids gives +0s. Where weights is not nil, row ids[i] is multiplied by
 // weights[i] first, and the product is rounded before the sum is. It is what PyTorch's nn.EmbeddingBag computes with mode
-// "sum" and per_sample_weights. The gradient of a lookup is one too: with the gradient of its result as table, and as ids
+// "sum", with per_sample_weights but for the rounding of the product, which PyTorch leaves out on some machines. The gradient of a lookup is one too: with the gradient of its result as table, and as ids
 // the positions in which each token occurs, bag by bag.
 //
 // dst has a row for each bag and as many columns as table; strides are free. offsets has dst.Rows+1 elements, which begin
@@ -21,8 +21,8 @@ func BagSum[I ID](dst, table Matrix, ids []I, offsets []int, weights []float32) 
 }
 
 // BagMean is BagSum without weights, and with each element of the sum divided by the number of ids in the bag, rounded to
-// float32; a bag without ids gives +0s. It is what PyTorch's nn.EmbeddingBag computes with mode "mean", but for the last
-// bit where PyTorch multiplies by the reciprocal of the number. Shapes and errors are those of BagSum.
+// float32; a bag without ids gives +0s. It is what PyTorch's nn.EmbeddingBag computes with mode "mean". Shapes and errors
+// are those of BagSum.
 func BagMean[I ID](dst, table Matrix, ids []I, offsets []int) error {
 	const op = "BagMean"
 	if err := checkBags(op, &dst, &table, ids, offsets, nil); err != nil || dst.Rows == 0 || dst.Cols == 0 {

@@ -169,6 +169,30 @@ func checkGradients(t *testing.T, op string, c reference.Layer, tokens, position
 	}
 }
 
+func TestBagReference(t *testing.T) {
+	eachReference(t, reference.BagCases(t), func(c reference.Bag) string { return c.Name },
+		func(t *testing.T, c reference.Bag, gap int) {
+			bagReference[int](t, c, gap)
+			bagReference[int32](t, c, gap)
+			bagReference[uint64](t, c, gap)
+		})
+}
+
+func bagReference[I rowvec.ID](t *testing.T, c reference.Bag, gap int) {
+	t.Helper()
+	table, ids := reference.Copy(c.Table, gap), converted[I](c.IDs)
+	what := func(op string) string { return fmt.Sprintf("%s, ids %T", op, ids) }
+	dst := reference.Zeros(c.Sum, gap)
+	noError(t, rowvec.BagSum(dst, table, ids, c.Offsets, nil))
+	reference.Equal(t, what("BagSum"), dst, c.Sum)
+	noError(t, rowvec.BagSum(dst, table, ids, c.Offsets, c.Weights.Data))
+	reference.Equal(t, what("weighted BagSum"), dst, c.Weighted)
+	noError(t, rowvec.BagMean(dst, table, ids, c.Offsets))
+	reference.Equal(t, what("BagMean"), dst, c.Mean)
+	noError(t, rowvec.BagMax(dst, table, ids, c.Offsets))
+	reference.Equal(t, what("BagMax"), dst, c.Max)
+}
+
 func TestVectorReference(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		for _, c := range reference.VectorCases(t) {

@@ -25,6 +25,9 @@ type ids interface {
 	gather(dst, table rowvec.Matrix) kernel
 	gatherScaled(dst, table rowvec.Matrix, scale float32) kernel
 	scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix) kernel
+	bagSum(dst, table rowvec.Matrix, offsets []int, weights []float32) kernel
+	bagMean(dst, table rowvec.Matrix, offsets []int) kernel
+	bagMax(dst, table rowvec.Matrix, offsets []int) kernel
 	embed(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, start, seq int) kernel
 	embedAt(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, at ids) kernel
 	embedBackward(tokens, positions rowvec.Matrix, scale float32, dOut rowvec.Matrix, start, seq int) kernel
@@ -109,6 +112,27 @@ func (l list[I]) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix)
 	return kernel{
 		func() error { return rowvec.ScatterAdd(dst, l, alpha, src) },
 		func() { kernels.ScatterAdd(dst, l, alpha, src) },
+	}
+}
+
+func (l list[I]) bagSum(dst, table rowvec.Matrix, offsets []int, weights []float32) kernel {
+	return kernel{
+		func() error { return rowvec.BagSum(dst, table, l, offsets, weights) },
+		func() { kernels.BagSum(dst, table, l, offsets, weights) },
+	}
+}
+
+func (l list[I]) bagMean(dst, table rowvec.Matrix, offsets []int) kernel {
+	return kernel{
+		func() error { return rowvec.BagMean(dst, table, l, offsets) },
+		func() { kernels.BagMean(dst, table, l, offsets) },
+	}
+}
+
+func (l list[I]) bagMax(dst, table rowvec.Matrix, offsets []int) kernel {
+	return kernel{
+		func() error { return rowvec.BagMax(dst, table, l, offsets) },
+		func() { kernels.BagMax(dst, table, l, offsets) },
 	}
 }
 

@@ -122,6 +122,65 @@ func FuzzEmbedAt(f *testing.F) {
 	})
 }
 
+// FuzzBag covers BagSum, with and without weights, BagMean and BagMax.
+func FuzzBag(f *testing.F) {
+	seeds(f)
+	in := input{Dim: 70, N: 30, Rows: 9, Positions: 12, Seq: 3, Gaps: [4]uint8{1, 0, 3, 0}, Seed: 1}
+	add := func(change func(in *input)) {
+		c := in
+		change(&c)
+		f.Add(c.bytes())
+	}
+	for kind := range uint8(4) {
+		add(func(in *input) { in.Start, in.IDs = kind, kind })
+		add(func(in *input) { in.Start, in.N, in.Positions, in.Seq, in.Flags = kind, 5000, 5000, 1, manyIDs }) // many bags
+		add(func(in *input) {
+			in.Start, in.N, in.Positions, in.Seq, in.Dim, in.Flags = kind, 5000, 3, 0, 20, manyIDs
+		}) // long ones
+		add(func(in *input) { in.Start, in.N, in.Positions, in.Dim, in.Flags = kind, 800, 20, 300, manyIDs|manyRows })
+		add(func(in *input) { in.At, in.Flags, in.BadID, in.BadAt = kind, misfit, 1<<63|7, 5 })
+		add(func(in *input) { in.Overlap, in.Start, in.Shift = 3+kind<<2, 1, 30 })
+		add(func(in *input) { in.Overlap, in.Start, in.Shift, in.Flags = 2, kind, uint16(kind)*64, shareAt })
+	}
+	fuzz(f, func(t *trial) {
+		n, dim, kind := t.count(), t.dim(), t.in.Start%4
+		bags := int(t.in.Positions) % (n + fewRows)
+		if !t.in.has(misfit) {
+			n = min(n, n*bags) // without bags there are no ids
+		}
+		dst, table, weights := t.matrix(0, bags, dim), t.matrix(1, t.tableRows(), dim), &rowvec.Matrix{Rows: 1, Cols: n}
+		dst.Rows = min(bags, maxMatrix/max(1, dst.Stride))
+		if t.in.has(misfit) && t.in.At%4 == 0 {
+			weights.Cols++
+		}
+		weights.Stride = weights.Cols
+		if kind == 1 {
+			t.in.Flags &^= side // weights are no matrix
+			t.place(dst, table, weights)
+		} else {
+			t.place(dst, table)
+		}
+		t.op = [...]string{"BagSum", "BagSum", "BagMean", "BagMax"}[kind]
+		l, offsets := t.ids(0, n, table.Rows), t.bagOffsets(dst.Rows, n)
+		t.checkIDs("id", l, table.Rows)
+		t.checkApart("dst", *dst, "table", *table)
+		t.checkIDsApart("dst", *dst, "ids", l)
+		t.checkIDsApart("dst", *dst, "offsets", offsets)
+		switch kind {
+		case 0:
+			t.call = l.bagSum(*dst, *table, offsets, nil)
+		case 1:
+			t.checkShape(weights.Cols == n)
+			t.checkApart("dst", *dst, "weights", *weights)
+			t.call = l.bagSum(*dst, *table, offsets, weights.Data)
+		case 2:
+			t.call = l.bagMean(*dst, *table, offsets)
+		case 3:
+			t.call = l.bagMax(*dst, *table, offsets)
+		}
+	})
+}
+
 // FuzzEmbedBackward covers EmbedAtBackward too.
 func FuzzEmbedBackward(f *testing.F) {
 	seeds(f)

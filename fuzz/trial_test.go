@@ -13,6 +13,7 @@ import (
 	"math"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -194,6 +195,37 @@ func (t *trial) ids(kind, n, rows int) ids {
 	}
 	l := newIDs([2]uint8{t.in.IDs, t.in.At}[kind], raw, room)
 	t.lists = append(t.lists, l)
+	return l
+}
+
+// bagOffsets returns offsets that part n ids into bags of up to twice Seq ids, but for the last one, which gets what is left,
+// unless the case is a misfit.
+func (t *trial) bagOffsets(bags, n int) list[int] {
+	raw := make([]uint64, bags+1)
+	for b := range raw[1:] {
+		size := int(mix(t.in.Seed+uint32(b))>>8) % (1 + 2*int(t.in.Seq))
+		raw[b+1] = uint64(min(n, int(raw[b])+size))
+	}
+	raw[bags] = uint64(n)
+	if t.in.has(misfit) {
+		switch at := int(t.in.BadAt) % len(raw); t.in.At % 4 {
+		case 1:
+			raw[at] = t.in.BadID
+		case 2:
+			raw[at]++
+		case 3:
+			raw = raw[:at]
+		}
+	}
+	l := newList[int](raw, func(words int) []float32 {
+		if t.idRoom != nil && t.in.has(shareAt) && words <= len(t.idRoom) {
+			return t.idRoom[:words]
+		}
+		return t.block(words)
+	})
+	t.lists = append(t.lists, l)
+	fit := len(l) == bags+1 && l[0] == 0 && l[bags] == n && slices.IsSorted(l) || len(l)+bags+n == 0
+	t.checkShape(fit)
 	return l
 }
 

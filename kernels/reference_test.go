@@ -139,6 +139,28 @@ func TestLayerReference(t *testing.T) {
 		})
 }
 
+func TestBagReference(t *testing.T) {
+	each(t, reference.BagCases(t), func(c reference.Bag) string { return c.Name },
+		func(t *testing.T, c reference.Bag, gap int) {
+			table := reference.Copy(c.Table, gap)
+			done := func(what string, got int) {
+				t.Helper()
+				if got != len(c.IDs) {
+					t.Errorf("%s: %d ids done, want %d", what, got, len(c.IDs))
+				}
+			}
+			dst := reference.Zeros(c.Sum, gap)
+			done("BagSum", kernels.BagSum(dst, table, ids[int32](c.IDs), c.Offsets, nil))
+			reference.Equal(t, "BagSum", dst, c.Sum)
+			done("weighted", kernels.BagSum(dst, table, ids[int64](c.IDs), c.Offsets, c.Weights.Data))
+			reference.Equal(t, "weighted BagSum", dst, c.Weighted)
+			done("BagMean", kernels.BagMean(dst, table, c.IDs, c.Offsets))
+			reference.Equal(t, "BagMean", dst, c.Mean)
+			done("BagMax", kernels.BagMax(dst, table, ids[uint64](c.IDs), c.Offsets))
+			reference.Equal(t, "BagMax", dst, c.Max)
+		})
+}
+
 func TestVectorReference(t *testing.T) {
 	for _, c := range reference.VectorCases(t) {
 		t.Run(c.Name, func(t *testing.T) {

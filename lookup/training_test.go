@@ -89,7 +89,7 @@ func TestBagsReference(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		var n tally
 		defer func() { n.check(t) }()
-		for _, c := range reference.BagsCases(t) {
+		for _, c := range reference.EmbeddingBagCases(t) {
 			var options []lookup.Option
 			if c.Padding >= 0 {
 				options = append(options, lookup.Padding(c.Padding))

@@ -124,8 +124,8 @@ type Options struct {
 	Grad        Matrix  `json:"grad"`
 }
 
-// Bags is a case of PyTorch's nn.EmbeddingBag.
-type Bags struct {
+// EmbeddingBag is a case of PyTorch's nn.EmbeddingBag.
+type EmbeddingBag struct {
 	Name        string `json:"name"`
 	Table       Matrix `json:"table"`
 	Mode        string `json:"mode"`    // "sum", "mean", "max" or "weighted", which is a sum of products with Weights
@@ -176,6 +176,19 @@ type Update struct {
 	Roundings    int     `json:"roundings"` // see CloseUpdate
 }
 
+// Bag is a case of PyTorch's embedding_bag: bag b has the rows IDs[Offsets[b]:Offsets[b+1]] of Table.
+type Bag struct {
+	Name     string `json:"name"`
+	Table    Matrix `json:"table"`
+	IDs      []int  `json:"ids"`
+	Offsets  []int  `json:"offsets"`
+	Weights  Matrix `json:"weights"`  // one row, of an element for each id
+	Sum      Matrix `json:"sum"`      // of the rows of each bag
+	Weighted Matrix `json:"weighted"` // the same of Weights[i] times row IDs[i], product and sum apart
+	Mean     Matrix `json:"mean"`     // Sum by the number of ids
+	Max      Matrix `json:"max"`
+}
+
 // ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
 // it gets; so do the functions below.
 func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }
@@ -207,14 +220,20 @@ func VectorCases(tb testing.TB) []Vector { tb.Helper(); return load[Vector](tb, 
 // OptionsCases returns the cases of options.json.
 func OptionsCases(tb testing.TB) []Options { tb.Helper(); return load[Options](tb, "options.json") }
 
-// BagsCases returns the cases of bags.json.
-func BagsCases(tb testing.TB) []Bags { tb.Helper(); return load[Bags](tb, "bags.json") }
+// EmbeddingBagCases returns the cases of embeddingbag.json.
+func EmbeddingBagCases(tb testing.TB) []EmbeddingBag {
+	tb.Helper()
+	return load[EmbeddingBag](tb, "embeddingbag.json")
+}
 
 // TrainingCases returns the cases of training.json.
 func TrainingCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "training.json") }
 
 // UpdateCases returns the cases of update.json.
 func UpdateCases(tb testing.TB) []Update { tb.Helper(); return load[Update](tb, "update.json") }
+
+// BagCases returns the cases of bag.json.
+func BagCases(tb testing.TB) []Bag { tb.Helper(); return load[Bag](tb, "bag.json") }
 
 func load[T any](tb testing.TB, name string) []T {
 	tb.Helper()

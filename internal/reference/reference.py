@@ -366,7 +366,7 @@ def options():
 
 # nn.EmbeddingBag.
 
-def bags():
+def embedding_bag():
     cases = []
     for k, dim in enumerate([1, 3, 17]):
         for mode in "sum", "mean", "max", "weighted":
@@ -390,7 +390,7 @@ def bags():
                               "weights": matrix(factors), "dout": matrix(dout), "out": matrix(out.detach().numpy()),
                               "grad": matrix(module.weight.grad.numpy()),
                               "weights_grad": matrix(np.zeros(0, f32) if w is None else w.grad.numpy())})
-    write("bags", "PyTorch nn.EmbeddingBag of modes sum, mean and max, and of sum with per_sample_weights (weighted); offsets "
+    write("embeddingbag", "PyTorch nn.EmbeddingBag of modes sum, mean and max, and of sum with per_sample_weights (weighted); offsets "
           "are without the last one; padding -1 is none. grad is the weight's gradient for the gradient dout of out, "
           "weights_grad that of the weights. PyTorch uses fused multiply-add, for a mean the reciprocal, and orders of its "
           "own.", cases)
@@ -538,6 +538,51 @@ def update():
           "and of SGD with decay and AdamW with dense ones of all rows; it differs from NumPy's by no more than roundings "
           "half ulps of the weight and its movement in each step, 0 for bit for bit. Adagrad's sums and both means of "
           "SparseAdam are NumPy's bit for bit.", cases)
+# Bags of rows.
+
+def bag_case(name, table, ids, offsets, weights):
+    """offsets has an element more than there are bags."""
+    t, i, o, w = tensor(table), torch.from_numpy(ids), torch.tensor(offsets[:-1]), tensor(weights)
+    bags, dim = len(offsets) - 1, table.shape[1]
+    sums, weighted, maxima = (np.zeros((bags, dim), f32) for _ in range(3))
+    for b in range(bags):
+        for k in range(offsets[b], offsets[b + 1]):
+            row = table[ids[k]]
+            sums[b] += row
+            weighted[b] += weights[k] * row
+            maxima[b] = row if k == offsets[b] else np.where(row > maxima[b], row, maxima[b])
+    numbers = np.diff(offsets)
+    means = sums / np.maximum(numbers, 1).astype(f32)[:, None]
+
+    def torch_bags(mode, **more):
+        return nn.functional.embedding_bag(i, t, o, mode=mode, **more)
+
+    apart = torch.zeros(bags, dim).index_add_(0, torch.from_numpy(np.repeat(np.arange(bags), numbers)),
+                                              nn.functional.embedding(i, t) * w[:, None])
+    fused, bound = torch_bags("sum", per_sample_weights=w).numpy(), np.zeros((bags, dim))
+    np.add.at(bound, np.repeat(np.arange(bags), numbers), np.abs(weights[:, None].astype(np.float64) * table[ids]))
+    finite = np.isfinite(bound) & (bound < 1e38)
+    bound = 2.0 ** -24 * 2 * (numbers.max() + 1) * bound + 2.0 ** -140
+    assert (np.abs(weighted.astype(np.float64) - fused) <= bound)[finite].all()
+    return {"name": name, "table": matrix(table), "ids": ints(ids), "offsets": ints(offsets), "weights": matrix(weights),
+            "sum": matrix(same(sums, torch_bags("sum"))), "weighted": matrix(same(weighted, apart)),
+            "mean": matrix(same(means, torch_bags("mean"))), "max": matrix(same(maxima, torch_bags("max")))}
+
+
+def bag():
+    cases = []
+    for k, dim in enumerate([1, 3, 8, 17, 64]):
+        draw = random(700 + k)
+        cases.append(bag_case("dim=%d" % dim, draw(4, dim), draw.ids(4, 11), [0, 0, 1, 4, 4, 11], draw(11)))
+    n = len(SPECIAL)  # every two of them in one bag, and all of them
+    table = np.stack([np.roll(SPECIAL, p) for p in range(n)])
+    ids = np.concatenate([np.stack([np.zeros(n, np.int64), np.arange(n)], 1).ravel(), np.arange(n)])
+    cases.append(bag_case("special", table, ids, list(range(0, 2 * n + 1, 2)) + [2 * n, 3 * n], np.resize(SPECIAL[1:], 3 * n)))
+    write("bag", "Bag b has ids[offsets[b]:offsets[b+1]]. sum, mean and max of the rows of table are those of PyTorch "
+          "nn.functional.embedding_bag, with the same bits from NumPy in float32, in the order of the ids: for max, a later "
+          "element counts if it is greater. weighted sums weights[i]*table[ids[i]], product and sum apart, as PyTorch's "
+          "embedding, * and index_add_ do; embedding_bag with per_sample_weights fuses them, and is within the bounds of "
+          "rounding.", cases)
 
 
 assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
@@ -549,7 +594,7 @@ layer()
 sinusoid()
 vector()
 options()
-bags()
+embedding_bag()
 training()
-
 update()
+bag()

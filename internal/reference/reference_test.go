@@ -12,17 +12,18 @@ import (
 // TestFiles loads every file strictly, so that no field of a file is without a reader.
 func TestFiles(t *testing.T) {
 	read := map[string]int{
-		"forward.json":   len(ForwardCases(t)),
-		"scatter.json":   len(ScatterCases(t)),
-		"embedding.json": len(EmbeddingCases(t)),
-		"positions.json": len(PositionsCases(t)),
-		"layer.json":     len(LayerCases(t)),
-		"sinusoid.json":  len(SinusoidCases(t)),
-		"vector.json":    len(VectorCases(t)),
-		"options.json":   len(OptionsCases(t)),
-		"bags.json":      len(BagsCases(t)),
-		"training.json":  len(TrainingCases(t)),
-		"update.json":    len(UpdateCases(t)),
+		"forward.json":      len(ForwardCases(t)),
+		"scatter.json":      len(ScatterCases(t)),
+		"embedding.json":    len(EmbeddingCases(t)),
+		"positions.json":    len(PositionsCases(t)),
+		"layer.json":        len(LayerCases(t)),
+		"sinusoid.json":     len(SinusoidCases(t)),
+		"vector.json":       len(VectorCases(t)),
+		"options.json":      len(OptionsCases(t)),
+		"embeddingbag.json": len(EmbeddingBagCases(t)),
+		"training.json":     len(TrainingCases(t)),
+		"update.json":       len(UpdateCases(t)),
+		"bag.json":          len(BagCases(t)),
 	}
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
