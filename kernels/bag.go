@@ -17,18 +17,13 @@ func BagSum[I ID](dst, table Matrix, ids []I, offsets []int, weights []float32) 
 		if end < 0 {
 			return -1
 		}
-		out := row(&dst, b)
-		clear(out)
-		for done = first; done < end; done++ {
-			id := ids[done] // may have changed; read once
-			if outside(id, table.Rows) {
-				return done
-			}
-			if weights == nil {
-				Add(out, row(&table, int(id)))
-			} else {
-				AddScaled(out, weights[done], row(&table, int(id)))
-			}
+		if weights == nil {
+			done = first + sum(row(&dst, b), &table, ids[first:end])
+		} else {
+			done = first + sumWeighted(row(&dst, b), &table, ids[first:end], weights[first:end])
+		}
+		if done < end {
+			return done
 		}
 	}
 	return done
@@ -45,13 +40,8 @@ func BagMean[I ID](dst, table Matrix, ids []I, offsets []int) (done int) {
 			return -1
 		}
 		out := row(&dst, b)
-		clear(out)
-		for done = first; done < end; done++ {
-			id := ids[done]
-			if outside(id, table.Rows) {
-				return done
-			}
-			Add(out, row(&table, int(id)))
+		if done = first + sum(out, &table, ids[first:end]); done < end {
+			return done
 		}
 		if n := float32(end - first); n > 1 {
 			for j := range out {
@@ -105,12 +95,74 @@ func bag(offsets []int, b, next, n int) (first, end int) {
 	return next, end
 }
 
+// sum sets dst to the sum of the rows of table that ids choose, up to the first that is out of range, and returns the
+// number of those. It adds as Add does, which would cost a short row a call.
+func sum[I ID](dst []float32, table *Matrix, ids []I) int {
+	clear(dst)
+	for k, id := range ids {
+		if outside(id, table.Rows) {
+			return k
+		}
+		in := row(table, int(id))[:len(dst)]
+		i := 0
+		for ; len(dst)-i >= 4; i += 4 {
+			x, y := four(dst, i), four(in, i)
+			*x = [4]float32{x[0] + y[0], x[1] + y[1], x[2] + y[2], x[3] + y[3]}
+		}
+		for ; i < len(dst); i++ {
+			dst[i] += in[i]
+		}
+	}
+	return len(ids)
+}
+
+// sumWeighted is sum of rows that are first multiplied by their weights.
+func sumWeighted[I ID](dst []float32, table *Matrix, ids []I, weights []float32) int {
+	clear(dst)
+	for k, id := range ids {
+		if outside(id, table.Rows) {
+			return k
+		}
+		in, w := row(table, int(id))[:len(dst)], weights[k]
+		i := 0
+		for ; len(dst)-i >= 4; i += 4 {
+			x, y := four(dst, i), four(in, i)
+			*x = [4]float32{
+				x[0] + float32(w*y[0]),
+				x[1] + float32(w*y[1]),
+				x[2] + float32(w*y[2]),
+				x[3] + float32(w*y[3]),
+			}
+		}
+		for ; i < len(dst); i++ {
+			dst[i] += float32(w * in[i])
+		}
+	}
+	return len(ids)
+}
+
 // raise replaces the elements of dst by those of src that are greater.
 func raise(dst, src []float32) {
 	dst = dst[:len(src)]
-	for i, x := range src {
-		if x > dst[i] {
-			dst[i] = x
+	i := 0
+	for ; len(src)-i >= 4; i += 4 {
+		x, y := four(dst, i), four(src, i)
+		if y[0] > x[0] {
+			x[0] = y[0]
+		}
+		if y[1] > x[1] {
+			x[1] = y[1]
+		}
+		if y[2] > x[2] {
+			x[2] = y[2]
+		}
+		if y[3] > x[3] {
+			x[3] = y[3]
+		}
+	}
+	for ; i < len(src); i++ {
+		if src[i] > dst[i] {
+			dst[i] = src[i]
 		}
 	}
 }
