@@ -56,6 +56,10 @@ func outcome(k *kernel, s shape, contender int) []float32 {
 	c := k.contenders(m)[contender]
 	defer isa.Set(c.level)()
 	c.run(0)
+	return contents(k, m)
+}
+
+func contents(k *kernel, m *memory) []float32 {
 	var all []float32
 	for _, x := range [][]float32{m.table.Data, m.rows.Data, m.positions.Data, m.x, m.y, m.sums} {
 		all = append(all, x...)
@@ -65,9 +69,50 @@ func outcome(k *kernel, s shape, contender int) []float32 {
 	}
 	if k.sparse {
 		all = append(all, m.gradient.Values().Data...)
-		all = append(all, m.naive.sums[:len(m.naive.ids)*s.dim]...) // one of the two is empty
+		all = append(all, m.naive.sums[:len(m.naive.ids)*m.naive.dim]...) // one of the two is empty
 	}
 	return all
+}
+
+// TestRestart: each side of a training step does the same after others as it does first.
+func TestRestart(t *testing.T) {
+	s := small(shape{vocab: 300, dim: 17, ids: 50, dist: "zipf"})
+	for i := range contests {
+		c := &contests[i]
+		k := c.kernel
+		if k.method == nil {
+			continue
+		}
+		for side := range k.contenders(&memory{}) {
+			want := outcome(k, s, side)
+			m := new(arena).memory(k, s)
+			all := k.contenders(m)
+			for range 2 {
+				for _, other := range all {
+					repeat(other, 1, 0)
+				}
+			}
+			c.start(m)
+			repeat(all[side], 1, 0)
+			for i, got := range contents(k, m) {
+				if all[side].name != copied && got != want[i] {
+					t.Fatalf("%s, %s, element %d: %v, want %v", k.name, all[side].name, i, got, want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestBytes: what is moved for each row counts once, and lists of ids count on average.
+func TestBytes(t *testing.T) {
+	if got := distinctIDs([][]int32{{1, 1, 2}, {3, 4, 5}, {0, 0, 0}, {0, 5, 0}}, 6); got != 2 {
+		t.Errorf("%v ids on average, want 2", got)
+	}
+	m := new(arena).memory(trainingStep("Adam"), shape{vocab: 1, dim: 10, ids: 7, dist: "uniform", cache: "held"})
+	forward, backward, update := 7*(4+2*4*10), 7*(4+4*10), 3*2*4*10
+	if want := forward + backward + update; m.bytes != want || len(m.to) != want/8 {
+		t.Errorf("%d bytes, copies of %d, want %d", m.bytes, 8*len(m.to), want)
+	}
 }
 
 // TestNaiveCheckIDs: the yardstick of CheckIDs must not be fast by looking at nothing.

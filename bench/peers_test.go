@@ -148,7 +148,10 @@ func TestPeersTable(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("exit status %d: %s", status, errs)
 	}
-	for _, want := range []string{"Python 3", "NumPy take(out=)", "300 x 768", "5 x 8 ids", "uniform held", "n = 512", "comparisons"} {
+	for _, want := range []string{
+		"Python 3", "NumPy take(out=)", "300 x 768", "5 x 8 ids", "uniform held", "n = 512", "comparisons",
+		"rowvec, gradient held", "naive Go, no sums", "rowvec Bag.Forward",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q", want)
 		}
@@ -225,16 +228,45 @@ func TestNoPython(t *testing.T) {
 // TestPeersFail has Python do something else than it should.
 func TestPeersFail(t *testing.T) {
 	path, _ := pythonWithNumPy(t)
-	for _, x := range []struct{ old, new, want string }{
-		{`take(ids, 0, out, "clip")`, `take(ids[::-1], 0, out, "clip")`, "element 0: NumPy take(out=) has"},
-		{`return as_bytes(out)`, `return as_bytes(out)[4:]`, "NumPy take(out=) has 38399 elements, rowvec 38400"},
-		{`return as_bytes(out)`, `return out.nonsense`, "AttributeError"},
-		{`return as_bytes(out)`, `sys.exit("out of memory")`, "out of memory (exit status 1)"},
-		{`FLOAT = 4  # bytes`, `FLOAT = 4 bytes`, "SyntaxError"},
+	const lookup, sgd, adagrad = "Gather/.*dim=768/ids=50", "TrainingSGD/.*uniform", "TrainingAdagrad/.*uniform"
+	for _, x := range []struct{ match, old, new, want string }{
+		{lookup, `take(ids, 0, out, "clip")`, `take(ids[::-1], 0, out, "clip")`, "element 0: NumPy take(out=) has"},
+		{lookup, `return as_bytes(out)`, `return as_bytes(out)[4:]`, "NumPy take(out=) has 38399 elements, rowvec 38400"},
+		{lookup, `return as_bytes(out)`, `return out.nonsense`, "AttributeError"},
+		{lookup, `return as_bytes(out)`, `sys.exit("out of memory")`, "out of memory (exit status 1)"},
+		{lookup, `FLOAT = 4  # bytes`, `FLOAT = 4 bytes`, "SyntaxError"},
+		{sgd, `BETA2 = 0.1,`, `BETA2 = 0.2,`, "element 0: NumPy, row by row has"},
+		{sgd, `take(ids, 0, rows, "clip")`, `take(ids[::-1], 0, rows, "clip")`, "element 38400: NumPy, row by row has"}, // behind the table's
+		{sgd, `self.fill()  # the same`, `pass  # the same`, "element 0: NumPy, row by row has"},
+		{adagrad, `BETA2 = 0.1, 0.01,`, `BETA2 = 0.1, 0.02,`, "element 0: NumPy, row by row has"},
+		{adagrad, `grad * grad`, `2 * grad * grad`, "element 0: NumPy, row by row has"},
+		{"TrainingAdam/.*uniform", `- BETA2 ** taken)`, `- BETA2 ** (taken + 1))`, "element 0: NumPy, row by row has"},
+		{"TrainingAdam/.*uniform", "nonlocal taken\n        taken = 0", "pass", "element 0: NumPy, row by row has"},
+		{"BagSum/", `np.add.reduce(by_bag`, `np.add.reduce(by_bag[:, :1]`, "NumPy take, reduce has"},
+		{"BagMax/", `np.maximum.reduce(`, `np.minimum.reduce(`, "NumPy take, reduce has"},
 	} {
-		status, _, errs := runSmallPeers("-match", "Gather/.*dim=768/ids=50", "-python", pythonThat(t, path, hide("torch"), x.old, x.new))
+		status, _, errs := runSmallPeers("-match", x.match, "-python", pythonThat(t, path, hide("torch"), x.old, x.new))
 		if status != 1 || !strings.Contains(errs, x.want) {
 			t.Errorf("%s: exit status %d, %s", x.new, status, errs)
+		}
+	}
+}
+
+// TestBlock has a side that is in one of two cases only, and in the middle.
+func TestBlock(t *testing.T) {
+	k := &contest{title: "Something"}
+	s := shape{vocab: 10, dim: 2, ids: 3, cache: "cold"}
+	out := block([]faceOff{
+		{contest: k, shape: s, Unit: "id", Sides: []entry{{ours, 1, 1}, {"slow", 50, 50}, {copied, 2, 2}}},
+		{contest: k, shape: s, Unit: "id", Sides: []entry{{ours, 3, 1}, {copied, 12, 4}}},
+	})
+	for _, want := range []string{
+		"rowvec                            1.00   1.00       3.00   1.00\n",
+		"slow                              50.0   50.0\n",
+		"copy                              2.00   2.00       12.0   4.00\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 }
