@@ -127,8 +127,11 @@ func angles(n int, step float64) []float64 {
 // newOptimizer returns an optimizer that restart knows of.
 func (m *memory) newOptimizer(e *lookup.Embedding, method lookup.Method) *lookup.Optimizer {
 	o := must1(e.NewOptimizer(method))
-	if m.optimizers = append(m.optimizers, o); len(m.optimizers) == 1 {
-		for _, p := range o.State() {
+	m.optimizers = append(m.optimizers, o)
+	for _, p := range o.State() {
+		clear(p.Value.Data)
+		pages.Collapse(p.Value.Data) // as fill does: all sides share such pages
+		if len(m.optimizers) == 1 {
 			m.states = append(m.states, p.Value)
 		}
 	}
