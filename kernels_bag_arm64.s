@@ -23,7 +23,6 @@
 // A block is sixteen vectors, 64 columns. What is left of the rows is done as a block of half as many, and so on down to
 // two, by the bits of the number of columns; and then a tail as 4, 2 and 1 floats. No byte outside the rows is touched.
 
-#define VFDIV4S(m, n, d) WORD $(0x6E20FC00|(m)<<16|(n)<<5|(d)) // fdiv v{d}.4s, v{n}.4s, v{m}.4s
 #define VFCMGT4S(m, n, d) WORD $(0x6EA0E400|(m)<<16|(n)<<5|(d)) // fcmgt v{d}.4s, v{n}.4s, v{m}.4s
 
 // How two vectors, or a part of one, are moved: sums between registers and the bag's row, off bytes behind its beginning,
