@@ -5,8 +5,8 @@ import "fmt"
 // BagSum sets row b of dst to the sum of the rows of table that the ids of bag b choose, ids[offsets[b]:offsets[b+1]], in
 // their order and starting from +0; a bag without ids gives +0s. Where weights is not nil, row ids[i] is multiplied by
 // weights[i] first, and the product is rounded before the sum is. It is what PyTorch's nn.EmbeddingBag computes with mode
-// "sum", with per_sample_weights but for the rounding of the product, which PyTorch leaves out on some machines. The gradient of a lookup is one too: with the gradient of its result as table, and as ids
-// the positions in which each token occurs, bag by bag.
+// "sum"; with per_sample_weights, PyTorch may fuse product and sum. The gradient of a lookup is one too: with the gradient
+// of its result as table and, as ids, the positions in which a token occurs, a bag for each token.
 //
 // dst has a row for each bag and as many columns as table; strides are free. offsets has dst.Rows+1 elements, which begin
 // with 0, do not descend, and end with len(ids); without bags it may be empty. weights is nil or has one element for each

@@ -19,6 +19,8 @@
 // A block is eight vectors with AVX2, 64 columns, and sixteen with AVX-512, 256 columns. What is left of the rows is done
 // as a block of half as many, and so on down to one, by the bits of the number of columns; and then a tail, with AVX2 as 4,
 // 2 and 1 floats, with AVX-512 as one masked vector. No byte outside the rows is touched.
+//
+// There is no PCALIGN: with it the assembler of Go 1.26 does not come to an end here.
 
 // What is done to one vector of a block, off bytes behind its beginning, or to a part of one, which LOAD and STORE move:
 // sum is its register, and x one for a moment. PLUS adds what is in memory.
@@ -170,11 +172,11 @@ store: \
 
 // BAGS_BEGIN loads the registers.
 #define BAGS_BEGIN \
-	MOVQ bagArgs_table(BX), SI; \
+	MOVQ bagArgs_table(BX), SI;       \
 	MOVQ bagArgs_tableStride(BX), CX; \
-	MOVQ bagArgs_limit(BX), R11; \
-	MOVQ bagArgs_ids(BX), R8;   \
-	MOVQ bagArgs_wide(BX), AX;  \
+	MOVQ bagArgs_limit(BX), R11;      \
+	MOVQ bagArgs_ids(BX), R8;         \
+	MOVQ bagArgs_wide(BX), AX;        \
 	MOVQ bagArgs_ahead(BX), DX
 
 // BAGS_END leaves in AX whether all went well.

@@ -55,6 +55,11 @@ var kernelCalls = map[string]func(c *call) error{
 	"weighted":   func(c *call) error { return rowvec.BagSum(c.bags, c.table, c.ids, c.offsets, c.weights) },
 }
 
+const (
+	bagKernels = "BagSum BagMean BagMax weighted"
+	idKernels  = "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward " + bagKernels
+)
+
 // misuses are the ways to call kernels wrongly: which kernels, what is spoilt, and what the error says.
 var misuses = []struct {
 	name    string
@@ -62,13 +67,13 @@ var misuses = []struct {
 	spoil   func(c *call)
 	want    string
 }{
-	{"id too large", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward BagSum BagMean BagMax weighted",
+	{"id too large", idKernels,
 		func(c *call) { c.ids[2] = 7 }, "rowvec: id 7 at position 2 is outside [0, 7)"},
-	{"id negative", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward BagSum BagMean BagMax weighted",
+	{"id negative", idKernels,
 		func(c *call) { c.ids[0] = -1 }, "rowvec: id -1 at position 0 is outside [0, 7)"},
-	{"id far below", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward BagSum BagMean BagMax weighted",
+	{"id far below", idKernels,
 		func(c *call) { c.ids[3] = math.MinInt64 }, "rowvec: id -9223372036854775808 at position 3 is outside [0, 7)"},
-	{"id without rows", "Gather GatherScaled Embed EmbedAt ScatterAdd EmbedBackward EmbedAtBackward BagSum BagMean BagMax weighted",
+	{"id without rows", idKernels,
 		func(c *call) { c.table.Rows = 0 }, "rowvec: id 6 at position 0 is outside [0, 0)"},
 	{"position id too large", "EmbedAt EmbedAtBackward",
 		func(c *call) { c.at[3] = 6 }, "rowvec: position id 6 at position 3 is outside [0, 6)"},
@@ -114,30 +119,30 @@ var misuses = []struct {
 	{"gradients overlap", "EmbedBackward", func(c *call) { c.grad.Data = c.table.Data }, "positions overlaps tokens"},
 	{"dOut is a gradient", "EmbedBackward EmbedAtBackward", func(c *call) { c.grad.Data, c.grad.Rows, c.at[0] = c.src.Data, 4, 2 },
 		"overlaps dOut"},
-	{"rows of bags", "BagSum BagMean BagMax weighted", func(c *call) { c.bags.Rows = 2 }, "len(offsets) is 4, want 3"},
-	{"columns of bags", "BagSum BagMean BagMax weighted", func(c *call) { c.bags.Cols = 4 }, "dst.Cols is 4, want 5"},
-	{"stride of bags", "BagSum BagMean BagMax weighted", func(c *call) { c.bags.Stride = 4 }, "dst.Stride is 4, want at least 5"},
-	{"no table of bags", "BagSum BagMean BagMax weighted", func(c *call) { c.table.Data = nil },
+	{"rows of bags", bagKernels, func(c *call) { c.bags.Rows = 2 }, "len(offsets) is 4, want 3"},
+	{"columns of bags", bagKernels, func(c *call) { c.bags.Cols = 4 }, "dst.Cols is 4, want 5"},
+	{"stride of bags", bagKernels, func(c *call) { c.bags.Stride = 4 }, "dst.Stride is 4, want at least 5"},
+	{"no table of bags", bagKernels, func(c *call) { c.table.Data = nil },
 		"len(table.Data) is 0, want at least 41"},
-	{"nil offsets", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets = nil }, "len(offsets) is 0, want 4"},
-	{"nil offsets without bags", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets, c.bags.Rows = nil, 0 },
+	{"nil offsets", bagKernels, func(c *call) { c.offsets = nil }, "len(offsets) is 0, want 4"},
+	{"nil offsets without bags", bagKernels, func(c *call) { c.offsets, c.bags.Rows = nil, 0 },
 		"len(offsets) is 0, want 1"},
-	{"ids without bags", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets, c.bags.Rows = []int{0}, 0 },
+	{"ids without bags", bagKernels, func(c *call) { c.offsets, c.bags.Rows = []int{0}, 0 },
 		"last of offsets is 0, want 4"},
-	{"first offset", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets[0] = 1 }, "offsets[0] is 1, want 0"},
+	{"first offset", bagKernels, func(c *call) { c.offsets[0] = 1 }, "offsets[0] is 1, want 0"},
 	{"first offset without bags", "BagSum", func(c *call) { c.offsets, c.bags.Rows, c.ids = []int{2}, 0, nil },
 		"offsets[0] is 2, want 0"},
-	{"descending offsets", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets[2] = 0 },
+	{"descending offsets", bagKernels, func(c *call) { c.offsets[2] = 0 },
 		"offsets[2] is 0, want at least 1"},
-	{"last offset", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets[3] = 5 }, "last of offsets is 5, want 4"},
-	{"offset beyond", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets[1], c.offsets[2] = 6, 6 },
+	{"last offset", bagKernels, func(c *call) { c.offsets[3] = 5 }, "last of offsets is 5, want 4"},
+	{"offset beyond", bagKernels, func(c *call) { c.offsets[1], c.offsets[2] = 6, 6 },
 		"offsets[3] is 4, want at least 6"},
 	{"length of weights", "weighted", func(c *call) { c.weights = c.weights[:3] }, "len(weights) is 3, want 4"},
-	{"bags are the table", "BagSum BagMean BagMax weighted", func(c *call) { c.bags.Data = c.table.Data[20:] },
+	{"bags are the table", bagKernels, func(c *call) { c.bags.Data = c.table.Data[20:] },
 		"dst overlaps table"},
-	{"ids lie in bags", "BagSum BagMean BagMax weighted", func(c *call) { c.ids = alias(c.bags.Data[2:], c.ids) },
+	{"ids lie in bags", bagKernels, func(c *call) { c.ids = alias(c.bags.Data[2:], c.ids) },
 		"dst overlaps ids"},
-	{"offsets lie in bags", "BagSum BagMean BagMax weighted", func(c *call) { c.offsets = alias(c.bags.Data[2:], c.offsets) },
+	{"offsets lie in bags", bagKernels, func(c *call) { c.offsets = alias(c.bags.Data[2:], c.offsets) },
 		"dst overlaps offsets"},
 	{"weights lie in bags", "weighted", func(c *call) { c.weights = c.bags.Data[13:] }, "dst overlaps weights"},
 	{"ids lie in dst", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.ids = alias(c.dst.Data[1:], c.ids) },

@@ -198,7 +198,7 @@ func (t *trial) ids(kind, n, rows int) ids {
 	return l
 }
 
-// bagOffsets returns offsets that part n ids into bags of up to twice Seq ids, but for the last one, which gets what is left,
+// bagOffsets returns offsets that part n ids into bags of up to twice Seq ids, but for the last one, which gets the rest,
 // unless the case is a misfit.
 func (t *trial) bagOffsets(bags, n int) list[int] {
 	raw := make([]uint64, bags+1)
@@ -224,8 +224,7 @@ func (t *trial) bagOffsets(bags, n int) list[int] {
 		return t.block(words)
 	})
 	t.lists = append(t.lists, l)
-	fit := len(l) == bags+1 && l[0] == 0 && l[bags] == n && slices.IsSorted(l) || len(l)+bags+n == 0
-	t.checkShape(fit)
+	t.checkShape(len(l)+bags+n == 0 || len(l) == bags+1 && l[0] == 0 && l[bags] == n && slices.IsSorted(l))
 	return l
 }
 

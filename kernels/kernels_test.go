@@ -222,7 +222,8 @@ func fill(m kernels.Matrix) {
 }
 
 func TestBagsByHand(t *testing.T) {
-	table := rows([]float32{1, -2}, []float32{10, 20}, []float32{negativeZero, 0}, []float32{nan, inf}, []float32{0, negativeZero})
+	table := rows([]float32{1, -2}, []float32{10, 20}, []float32{negativeZero, 0}, []float32{nan, inf},
+		[]float32{0, negativeZero})
 	ids, offsets := []int32{0, 1, 1, 2, 2, 0, 3, 3, 0, 2, 4}, []int{0, 3, 3, 4, 6, 8, 11}
 	dst := filled(6, 2, untouched)
 	expectDone(t, "BagSum", kernels.BagSum(dst, table, ids, offsets, nil), 11)

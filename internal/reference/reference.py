@@ -577,7 +577,8 @@ def bag():
     n = len(SPECIAL)  # every two of them in one bag, and all of them
     table = np.stack([np.roll(SPECIAL, p) for p in range(n)])
     ids = np.concatenate([np.stack([np.zeros(n, np.int64), np.arange(n)], 1).ravel(), np.arange(n)])
-    cases.append(bag_case("special", table, ids, list(range(0, 2 * n + 1, 2)) + [2 * n, 3 * n], np.resize(SPECIAL[1:], 3 * n)))
+    offsets = list(range(0, 2 * n + 1, 2)) + [2 * n, 3 * n]
+    cases.append(bag_case("special", table, ids, offsets, np.resize(SPECIAL[1:], 3 * n)))
     write("bag", "Bag b has ids[offsets[b]:offsets[b+1]]. sum, mean and max of the rows of table are those of PyTorch "
           "nn.functional.embedding_bag, with the same bits from NumPy in float32, in the order of the ids: for max, a later "
           "element counts if it is greater. weighted sums weights[i]*table[ids[i]], product and sum apart, as PyTorch's "
