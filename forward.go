@@ -11,6 +11,7 @@ func init() {
 	forward.Do = forwardRows
 	forward.ScatterAdd = scatterRows
 	forward.Copy = copyRows
+	forward.Apply = applyUpdate
 }
 
 // hint says what the rows of a call are a part of.
@@ -60,4 +61,24 @@ func copyRows(dst, src Matrix) {
 		to, from := rowsOf(dst, first, n), rowsOf(src, first, n)
 		gather(&to, &from, ids[:n], hint{stream: true})
 	}
+}
+
+func applyUpdate(u forward.Update) int {
+	if u.Wide {
+		return updateIDs(&u, unsafe.Slice((*uint64)(u.IDs), u.Grad.Rows))
+	}
+	return updateIDs(&u, unsafe.Slice((*uint32)(u.IDs), u.Grad.Rows))
+}
+
+func updateIDs[I ID](u *forward.Update, ids []I) int {
+	h := hint{more: u.More}
+	switch u.Method {
+	case forward.Adagrad:
+		return updateAdagrad(&u.Table, &u.First, ids, &u.Grad, u.Rate, u.Epsilon, h)
+	case forward.RowAdagrad:
+		return updateRowAdagrad(&u.Table, u.First.Data, ids, &u.Grad, u.Rate, u.Epsilon, h)
+	case forward.Adam:
+		return updateAdam(&u.Table, &u.First, &u.Second, ids, &u.Grad, u.Adam, h)
+	}
+	return updateSGD(&u.Table, ids, &u.Grad, u.Rate, u.Decay, h)
 }

@@ -102,7 +102,7 @@ func FuzzTraining(f *testing.F) {
 					return g.AddTo(*weight)
 				},
 				func() {
-					rows, ids := defineGradient(l, padding, scale, *out)
+					rows, ids := defineGradient(l, padding, scale, *out, false)
 					kernels.ScatterAdd(*weight, ids, 1, rows)
 				},
 			}
@@ -125,7 +125,7 @@ func FuzzTraining(f *testing.F) {
 			t.call = kernel{
 				func() error { return must(e.NewOptimizer(method)).StepBatch(e, in, *out) },
 				func() {
-					rows, ids := defineGradient(l, padding, scale, *out)
+					rows, ids := defineGradient(l, padding, scale, *out, scale == 1)
 					a, b := must(rowvec.NewMatrix(vocab, dim)), must(rowvec.NewMatrix(vocab, dim))
 					switch what {
 					case stepSGD:
@@ -143,8 +143,9 @@ func FuzzTraining(f *testing.F) {
 	})
 }
 
-// defineGradient returns the sum of the rows of each id but padding, and the ids, ascending.
-func defineGradient(l ids, padding int, scale float32, dOut rowvec.Matrix) (sums rowvec.Matrix, ids []int) {
+// defineGradient returns the sum of the rows of each id but padding, and the ids, ascending. If straight, the row of an id
+// that occurs once is its gradient as it is, also where it is -0.
+func defineGradient(l ids, padding int, scale float32, dOut rowvec.Matrix, straight bool) (sums rowvec.Matrix, ids []int) {
 	for i := range dOut.Rows {
 		if id := l.at(i); id != padding {
 			ids = append(ids, id)
@@ -153,9 +154,16 @@ func defineGradient(l ids, padding int, scale float32, dOut rowvec.Matrix) (sums
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	sums = must(rowvec.NewMatrix(len(ids), dOut.Cols))
+	counts := make([]int, len(ids))
 	for i := range dOut.Rows {
 		if at, found := slices.BinarySearch(ids, l.at(i)); found {
 			kernels.AddScaled(sums.Row(at), scale, dOut.Row(i))
+			counts[at]++
+		}
+	}
+	for i := range dOut.Rows {
+		if at, found := slices.BinarySearch(ids, l.at(i)); found && straight && counts[at] == 1 {
+			copy(sums.Row(at), dOut.Row(i))
 		}
 	}
 	return sums, ids

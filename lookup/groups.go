@@ -236,3 +236,44 @@ func (s *sums) pieces(lo, hi int, u interface {
 	}
 	return nil
 }
+
+// runs are the rows of a batch whose ids occur once, in the order of the batch.
+type runs struct {
+	in     Input
+	rows   rowvec.Matrix
+	single []bool // by place
+}
+
+// take takes the rows of ids that occur once out of the groups of a batch.
+func (r *runs) take(g *groups, in Input, rows rowvec.Matrix) {
+	r.in, r.rows = in, rows
+	r.single = slices.Grow(r.single[:0], in.Len())[:in.Len()]
+	clear(r.single)
+	kept, places := 0, 0
+	for i, id := range g.ids {
+		lo, hi := g.offsets[i], g.offsets[i+1]
+		if hi-lo == 1 {
+			r.single[g.at[lo]] = true
+			continue
+		}
+		g.ids[kept], g.offsets[kept] = id, places
+		kept, places = kept+1, places+copy(g.at[places:], g.at[lo:hi])
+	}
+	g.offsets[kept] = places
+	g.ids, g.at, g.offsets = g.ids[:kept], g.at[:places], g.offsets[:kept+1]
+}
+
+// parts returns how many parts of a size there are.
+func (r *runs) parts(size int) int { return (r.in.Len() + size - 1) / size }
+
+// next returns the first run at or behind lo, and below hi; it is empty at the end.
+func (r *runs) next(lo, hi int) (from, to int) {
+	for lo < hi && !r.single[lo] {
+		lo++
+	}
+	from = lo
+	for lo < hi && r.single[lo] {
+		lo++
+	}
+	return from, lo
+}

@@ -3,10 +3,13 @@ package lookup
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
+	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/pages"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
@@ -58,44 +61,35 @@ type AdamW struct {
 	WeightDecay  float64
 }
 
-type kernel int
-
-const (
-	sgd kernel = iota
-	adagrad
-	rowAdagrad
-	adam
-)
-
 // rule is what all methods come to.
 type rule struct {
 	name                           string
-	kernel                         kernel
+	method                         forward.Method
 	rate, rateDecay, decay         float64
 	initial, epsilon, beta1, beta2 float64
 	states                         []string // their names, as in PyTorch
 }
 
 func (m SGD) rule() rule {
-	return rule{name: "SGD", kernel: sgd, rate: or(m.Rate, 0.01), decay: m.WeightDecay}
+	return rule{name: "SGD", method: forward.SGD, rate: or(m.Rate, 0.01), decay: m.WeightDecay}
 }
 
 func (m Adagrad) rule() rule {
 	return rule{
-		name: "Adagrad", kernel: adagrad, rate: or(m.Rate, 0.01), rateDecay: m.RateDecay, initial: m.Initial,
+		name: "Adagrad", method: forward.Adagrad, rate: or(m.Rate, 0.01), rateDecay: m.RateDecay, initial: m.Initial,
 		epsilon: or(m.Epsilon, 1e-10), states: []string{"sum"},
 	}
 }
 
 func (m RowAdagrad) rule() rule {
 	r := Adagrad(m).rule()
-	r.name, r.kernel = "RowAdagrad", rowAdagrad
+	r.name, r.method = "RowAdagrad", forward.RowAdagrad
 	return r
 }
 
 func (m Adam) rule() rule {
 	return rule{
-		name: "Adam", kernel: adam, rate: or(m.Rate, 0.001), beta1: or(m.Beta1, 0.9), beta2: or(m.Beta2, 0.999),
+		name: "Adam", method: forward.Adam, rate: or(m.Rate, 0.001), beta1: or(m.Beta1, 0.9), beta2: or(m.Beta2, 0.999),
 		epsilon: or(m.Epsilon, 1e-8), states: []string{"exp_avg", "exp_avg_sq"},
 	}
 }
@@ -141,18 +135,13 @@ type Optimizer struct {
 	steps     int
 	workers   int
 
-	now   update
-	ids   []int         // of the step in progress
-	grads rowvec.Matrix // its rows; none if batch has to be added up first
+	now   forward.Update // the step in progress, but for its rows
+	ids   []int          // the rows that it changes
+	grads rowvec.Matrix  // their gradients; none if those of batch have to be added up first
 	batch sums
-	size  int // of a part: rows, or places of the batch
+	runs  runs // what of the batch needs no sum
+	size  int  // of a part: rows, or places of the batch
 	crew  *work.Crew
-}
-
-// update is what kernels are told of one step.
-type update struct {
-	rate, decay, epsilon float32
-	adam                 rowvec.AdamStep
 }
 
 // NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size of
@@ -196,7 +185,7 @@ func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, er
 		return nil, err
 	}
 	cols := p.Value.Cols
-	if o.rule.kernel == rowAdagrad {
+	if o.rule.method == forward.RowAdagrad {
 		cols = 1
 	}
 	for range o.rule.states {
@@ -270,8 +259,9 @@ func (o *Optimizer) Step(g *Gradient) error {
 }
 
 // StepBatch takes a step with the gradient that e.BackwardSparse gives for a batch, without ever holding it: the rows of
-// dOut are added up and applied while they are in the caches. The table of e must be the optimizer's. The bits are those of
-// BackwardSparse and Step.
+// dOut are added up and applied while they are in the caches, and those of ids that occur once are applied as they are,
+// unless the embedding is Scaled. The table of e must be the optimizer's. The bits are those of BackwardSparse and Step, but
+// that a gradient of -0 which occurs once is no +0, which only a weight of -0 can tell.
 func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Optimizer.StepBatch"
 	if e == nil {
@@ -298,13 +288,28 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 		return nil
 	}
 	f := factors{alpha: e.scale, counts: e.byFrequency}
-	if err := o.batch.set(op, in.ids, e.padding, table.Rows, dOut, f); err != nil {
+	if err := o.batch.group(op, in.ids, e.padding, table.Rows); err != nil {
 		return err
 	}
-	defer o.batch.forget()
+	o.runs.in = Input{}
+	if f.alpha == 1 {
+		o.runs.take(&o.batch.groups, in, dOut)
+	}
+	o.batch.rows = dOut
+	o.batch.weigh(f)
+	defer func() {
+		o.batch.forget()
+		o.runs.in, o.runs.rows = Input{}, rowvec.Matrix{}
+	}()
 	workers := o.workersFor(n)
-	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, o.batch.part(workers)
-	return o.run(workers, o.batch.parts(o.size))
+	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, n
+	if workers > 1 {
+		o.size = max(1, n/workers/4)
+	}
+	if err := o.run(workers, o.runs.parts(o.size)+o.batch.parts(o.size)); err != nil {
+		return fmt.Errorf("%w (%s)", err, op)
+	}
+	return nil
 }
 
 func (o *Optimizer) workersFor(rows int) int {
@@ -315,7 +320,7 @@ func (o *Optimizer) workersFor(rows int) int {
 }
 
 func (o *Optimizer) run(workers, parts int) error {
-	o.now = o.rule.update(o.steps + 1)
+	o.now = o.update(o.steps + 1)
 	err := o.crew.Do(workers, parts)
 	o.ids, o.grads = nil, rowvec.Matrix{}
 	if err == nil {
@@ -325,18 +330,25 @@ func (o *Optimizer) run(workers, parts int) error {
 }
 
 // update returns what kernels have to be told of step t, counted from 1.
-func (r *rule) update(t int) update {
-	u := update{rate: float32(r.rate), decay: float32(r.decay), epsilon: float32(r.epsilon)}
-	switch r.kernel {
-	case adagrad, rowAdagrad:
-		u.rate = float32(r.rate / (1 + float64(float64(t-1)*r.rateDecay)))
-	case adam:
+func (o *Optimizer) update(t int) forward.Update {
+	r := &o.rule
+	u := forward.Update{
+		Method: r.method, Table: o.parameter.Value, Wide: bits.UintSize == 64,
+		Rate: float32(r.rate), Decay: float32(r.decay), Epsilon: float32(r.epsilon),
+	}
+	if len(o.states) > 0 {
+		u.First, u.Second = o.states[0], o.states[len(o.states)-1]
+	}
+	switch r.method {
+	case forward.Adagrad, forward.RowAdagrad:
+		u.Rate = float32(r.rate / (1 + float64(float64(t-1)*r.rateDecay)))
+	case forward.Adam:
 		rest1, rest2 := 1-power(r.beta1, t), 1-power(r.beta2, t)
-		u.adam = rowvec.AdamStep{
+		u.Adam = rowvec.AdamStep{
 			MeanWeight:   float32(1 - r.beta1),
 			SquareWeight: float32(1 - r.beta2),
 			Rate:         float32(float64(r.rate*math.Sqrt(rest2)) / rest1),
-			Epsilon:      u.epsilon,
+			Epsilon:      u.Epsilon,
 			Keep:         float32(1 - float64(r.rate*r.decay)),
 		}
 	}
@@ -356,27 +368,47 @@ func power(x float64, n int) float64 {
 }
 
 func (o *Optimizer) part(part int) error {
-	if o.grads.Rows == 0 {
-		lo, hi := o.batch.span(part, o.size)
+	if o.grads.Rows > 0 {
+		lo := part * o.size
+		hi := min(lo+o.size, o.grads.Rows)
+		return o.use(rows(o.grads, lo, hi), lo)
+	}
+	if parts := o.runs.parts(o.size); part >= parts {
+		lo, hi := o.batch.span(part-parts, o.size)
 		return o.batch.pieces(lo, hi, o)
 	}
-	lo := part * o.size
-	hi := min(lo+o.size, o.grads.Rows)
-	return o.use(rows(o.grads, lo, hi), lo)
+	return o.straight(part*o.size, min((part+1)*o.size, o.runs.in.Len()))
 }
 
 // use applies the gradients of rows lo to lo+grads.Rows-1 of the step.
 func (o *Optimizer) use(grads rowvec.Matrix, lo int) error {
-	ids, table := o.ids[lo:lo+grads.Rows], o.parameter.Value
-	switch o.rule.kernel {
-	case adagrad:
-		return rowvec.UpdateAdagrad(table, o.states[0], ids, grads, o.now.rate, o.now.epsilon)
-	case rowAdagrad:
-		return rowvec.UpdateRowAdagrad(table, o.states[0].Data, ids, grads, o.now.rate, o.now.epsilon)
-	case adam:
-		return rowvec.UpdateAdam(table, o.states[0], o.states[1], ids, grads, o.now.adam)
+	u := o.now
+	u.IDs, u.Grad, u.More = unsafe.Pointer(&o.ids[lo]), grads, len(o.ids)-lo-grads.Rows
+	return apply(&u)
+}
+
+// straight applies the rows of the batch from lo on and below hi that are the gradients of ids which occur once.
+func (o *Optimizer) straight(lo, hi int) error {
+	u, in := o.now, &o.runs.in
+	for {
+		from, to := o.runs.next(lo, hi)
+		if from == to {
+			return nil
+		}
+		u.IDs, u.Wide = in.ids.slice(from, to).first, in.ids.wide()
+		u.Grad, u.More = rows(o.runs.rows, from, to), in.Len()-to
+		if err := apply(&u); err != nil {
+			return err
+		}
+		lo = to
 	}
-	return rowvec.UpdateSGD(table, ids, grads, o.now.rate, o.now.decay)
+}
+
+func apply(u *forward.Update) error {
+	if u.Grad.Rows > 0 && forward.Apply(*u) < u.Grad.Rows {
+		return rowvec.ErrChanged
+	}
+	return nil
 }
 
 // String says what the optimizer is, such as Adagrad(token.weight, rate=0.01, step=3).

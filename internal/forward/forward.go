@@ -1,5 +1,5 @@
 // Package forward is how layers reach the kernels of package rowvec with what the exported functions have no argument for:
-// what the rows are a part of.
+// what the rows are a part of. It has backward passes and updates too.
 package forward
 
 import (
@@ -34,3 +34,28 @@ var ScatterAdd func(r Rows) (done int)
 
 // Copy copies src to dst, of the same shape, past the caches where that can be.
 var Copy func(dst, src kernels.Matrix)
+
+// Update is a step of an optimizer on rows of Table, one for each row of Grad.
+type Update struct {
+	Method               Method
+	Table, First, Second kernels.Matrix // and what the method keeps of it; RowAdagrad has one column
+	IDs                  unsafe.Pointer // of Grad.Rows uint32, or uint64 if they are Wide; Grad has rows
+	Wide                 bool
+	Grad                 kernels.Matrix
+	Rate, Decay, Epsilon float32
+	Adam                 kernels.AdamStep
+	More                 int // as of Rows
+}
+
+// Method is an update of package rowvec.
+type Method int
+
+const (
+	SGD Method = iota
+	Adagrad
+	RowAdagrad
+	Adam
+)
+
+// Apply does an update, as Do does with the rest.
+var Apply func(u Update) (done int)
