@@ -302,7 +302,7 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 		o.runs.in, o.runs.rows = Input{}, rowvec.Matrix{}
 	}()
 	workers := o.workersFor(n)
-	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, n
+	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, max(1, n)
 	if workers > 1 {
 		o.size = max(1, n/workers/4)
 	}
