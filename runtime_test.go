@@ -214,7 +214,7 @@ func TestPreemption(t *testing.T) {
 			"long drops": func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
 			"BagSum":     func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
 			"BagMean":    func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
-			"BagMax":     func() error { return rowvec.BagMax(sum, one, ids[:8], []int{0, 8}) }, // long rows
+			"BagMax":     func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows
 			"empty bags": func() error { return rowvec.BagSum(thin, table1, ids[:1], empty, nil) },
 			"Add":        func() error { return rowvec.Add(x, y) },
 			"Scale":      func() error { rowvec.Scale(x, 1); return nil },

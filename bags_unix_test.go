@@ -1,0 +1,43 @@
+//go:build unix && !purego && (amd64 || arm64)
+
+package rowvec
+
+import (
+	"testing"
+
+	"github.com/rowvec/rowvec/internal/guard"
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/isatest"
+)
+
+// TestBagsStayWithinTheirIDs has offsets that lead beyond the ids, behind which is nothing, although the last one does not;
+// and a last one that has changed since the chunk was chosen by it.
+func TestBagsStayWithinTheirIDs(t *testing.T) {
+	ids := guard.Tail[uint32](guard.New(t, 9*4), 9)
+	isatest.Each(t, func(t *testing.T) {
+		for _, cols := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256} {
+			table, _ := NewMatrix(2, cols)
+			dst, _ := NewMatrix(4, cols)
+			for _, offsets := range [][]int{{0, 2, 10, 5, 9}, {0, 1 << 30, 2, 5, 9}, {0, 2, 2, 1 << 30, 9}} {
+				for name, done := range runBags(&dst, &table, ids, offsets) {
+					if done != -1 {
+						t.Errorf("%d columns: %s of offsets %v has done %d, want -1", cols, name, offsets, done)
+					}
+				}
+			}
+			if isa.Active() == isa.Portable {
+				continue
+			}
+			for k := range opBagMax + 1 {
+				a, offsets := bagRows(&dst, &table, ids), [...]int{2, 2, 5, 7}
+				a.weights, a.offsets, a.bags, a.stop = &make([]float32, 9)[0], &offsets[0], 4, 9
+				if a.do(k) || a.next != -1 {
+					t.Errorf("%d columns: kernel %d ends at 7 where 9 was due, and says %d", cols, k, a.next)
+				}
+				if a.next, a.stop = 0, 7; !a.do(k) {
+					t.Errorf("%d columns: kernel %d does not end at 7", cols, k)
+				}
+			}
+		}
+	})
+}
