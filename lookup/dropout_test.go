@@ -70,6 +70,14 @@ func train(t *testing.T) {
 					for i := range want {
 						compare(t, fmt.Sprintf("gradient %d %s", i, what), got[i], want[i])
 					}
+					sparse, zero := layer.NewSparseGradients(), layer.NewGradients()
+					if err := layer.BackwardSparseTrain(sparse, b.in, dOut, step); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					plainBackward(t, layer, b, dropped(dOut, mask), zero)
+					for i := range zero {
+						compare(t, fmt.Sprintf("sparse gradient %d %s", i, what), dense(t, sparse[i], zero[i].Rows, dim), zero[i])
+					}
 					compare(t, "dOut "+what, dOut, fill(newMatrix(t, b.in.Len(), dim), 9))
 				}
 			}

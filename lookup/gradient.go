@@ -175,18 +175,18 @@ func AddRows[I rowvec.ID](g *Gradient, ids []I, alpha float32, rows rowvec.Matri
 	if err := check.Shape(op, "rows", rows, len(ids), g.dim); err != nil {
 		return err
 	}
-	if err := g.prepare(op, v, -1, rows, factors{alpha: alpha}, 1); err != nil {
+	if err := g.prepare(op, v, -1, rows, rowvec.Mask{}, factors{alpha: alpha}, 1); err != nil {
 		return err
 	}
 	return g.commit(1)
 }
 
 // prepare gets ready to add rows, one for each id but those that are id except. Nothing has changed if it fails.
-func (g *Gradient) prepare(op string, ids view, except int, rows rowvec.Matrix, f factors, workers int) error {
+func (g *Gradient) prepare(op string, ids view, except int, rows rowvec.Matrix, mask rowvec.Mask, f factors, workers int) error {
 	if err := check.Apart(op, "the gradient", g.all(), "rows", rows); err != nil {
 		return err
 	}
-	if err := g.batch.set(op, ids, except, g.table, rows, f); err != nil {
+	if err := g.batch.set(op, ids, except, g.table, rows, mask, f); err != nil {
 		return err
 	}
 	return g.try(op, workers)

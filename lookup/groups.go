@@ -121,6 +121,7 @@ func (g *groups) sort(shift, width int) {
 type sums struct {
 	groups
 	rows    rowvec.Matrix // of a gradient, one for each place or for each bag of places
+	mask    rowvec.Mask   // of rows as a whole
 	weights []float32     // nil, or a factor for each place, in the order of at
 	memory  []float32     // for weights, and for the rows of maxima
 	bags    []int         // of bags: the one of each token, or for maxima the group
@@ -133,18 +134,19 @@ type factors struct {
 	counts bool // divided by the number of occurrences of their id
 }
 
-// set gets ready to add up rows, one for each id but those that are id except, and all below limit.
-func (s *sums) set(op string, ids view, except, limit int, rows rowvec.Matrix, f factors) error {
+// set gets ready to add up rows, one for each id but those that are id except, and all below limit, of which a mask drops
+// elements.
+func (s *sums) set(op string, ids view, except, limit int, rows rowvec.Matrix, mask rowvec.Mask, f factors) error {
 	if err := s.group(op, ids, except, limit); err != nil {
 		return err
 	}
-	s.rows = rows
+	s.rows, s.mask = rows, mask
 	s.weigh(f)
 	return nil
 }
 
 // forget lets go of the rows, which are the caller's.
-func (s *sums) forget() { s.rows = rowvec.Matrix{} }
+func (s *sums) forget() { s.rows, s.mask = rowvec.Matrix{}, rowvec.Mask{} }
 
 // weigh sets the weights.
 func (s *sums) weigh(f factors) {
@@ -181,6 +183,9 @@ func (s *sums) sum(dst rowvec.Matrix, lo int) error {
 }
 
 func (s *sums) sumSome(dst rowvec.Matrix, lo int) error {
+	if s.mask.Threshold() > 0 {
+		return s.sumDropped(dst, lo)
+	}
 	var offsets [sumRows + 1]int
 	first := s.offsets[lo]
 	for i := range dst.Rows + 1 {
@@ -192,6 +197,31 @@ func (s *sums) sumSome(dst rowvec.Matrix, lo int) error {
 		weights = s.weights[first:last]
 	}
 	return rowvec.BagSum(dst, s.rows, s.at[first:last], offsets[:dst.Rows+1], weights)
+}
+
+// sumDropped is sumSome where elements are dropped, which are worked out once more for each row.
+func (s *sums) sumDropped(dst rowvec.Matrix, lo int) error {
+	scratch := scratchOf(dst.Cols)
+	defer scratches.Put(scratch)
+	dropped := rowvec.Matrix{Rows: 1, Cols: dst.Cols, Data: (*scratch)[:dst.Cols], Stride: dst.Cols}
+	for r := range dst.Rows {
+		sum := dst.Row(r)
+		clear(sum)
+		for i := s.offsets[lo+r]; i < s.offsets[lo+r+1]; i++ {
+			mask, w := s.mask, float32(1)
+			mask.Row = s.at[i]
+			if s.weights != nil {
+				w = s.weights[i]
+			}
+			if err := rowvec.Dropout(dropped, rows(s.rows, s.at[i], s.at[i]+1), mask); err != nil {
+				return err
+			}
+			if err := rowvec.AddScaled(sum, w, dropped.Data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // part returns the size of a part where so many workers share the groups, in places: each worker gets about four.
@@ -218,12 +248,9 @@ func (s *sums) pieces(lo, hi int, u interface {
 	use(m rowvec.Matrix, lo int) error
 }) error {
 	dim := s.rows.Cols
-	scratch := scratches.Get().(*[]float32)
-	defer scratches.Put(scratch)
 	most := max(1, min(sumRows, scratchElements/dim))
-	if need := most * dim; cap(*scratch) < need {
-		*scratch = make([]float32, need)
-	}
+	scratch := scratchOf(most * dim)
+	defer scratches.Put(scratch)
 	for ; lo < hi; lo += most {
 		n := min(most, hi-lo)
 		m := rowvec.Matrix{Rows: n, Cols: dim, Data: (*scratch)[:n*dim], Stride: dim}

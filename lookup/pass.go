@@ -334,7 +334,7 @@ func backwardPass(
 
 	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
 	if tokens.byFrequency && !tokens.frozen {
-		if err := backwardByFrequency(op, tokens, grads[0], in, dOut, workers); err != nil || !learned {
+		if err := backwardByFrequency(op, tokens, grads[0], in, dOut, mask, workers); err != nil || !learned {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // BackwardSparse is Backward with a row-sparse gradient: it adds to grad, which is one of the embedding's table, what
 // Backward would add to a dense one of zeros.
 func (e *Embedding) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error {
-	return backwardSparse("lookup.Embedding.BackwardSparse", e, nil, [2]*Gradient{grad}, in, dOut)
+	return backwardSparse("lookup.Embedding.BackwardSparse", e, nil, [2]*Gradient{grad}, in, dOut, rowvec.Mask{})
 }
 
 // NewSparseGradients returns an empty gradient for each of Parameters, in their order.
@@ -27,7 +27,15 @@ func (l *Layer) NewSparseGradients() []*Gradient {
 
 // BackwardSparse is Backward with row-sparse gradients, which belong to Parameters in their order.
 func (l *Layer) BackwardSparse(grads []*Gradient, in Input, dOut rowvec.Matrix) error {
-	const op = "lookup.Layer.BackwardSparse"
+	return l.backwardSparse("lookup.Layer.BackwardSparse", grads, in, dOut, rowvec.Mask{})
+}
+
+// BackwardSparseTrain is BackwardTrain with row-sparse gradients, which belong to Parameters in their order.
+func (l *Layer) BackwardSparseTrain(grads []*Gradient, in Input, dOut rowvec.Matrix, step uint64) error {
+	return l.backwardSparse("lookup.Layer.BackwardSparseTrain", grads, in, dOut, l.Mask(step))
+}
+
+func (l *Layer) backwardSparse(op string, grads []*Gradient, in Input, dOut rowvec.Matrix, mask rowvec.Mask) error {
 	want := 1
 	if trainable(l.positions) {
 		want = 2
@@ -40,14 +48,19 @@ func (l *Layer) BackwardSparse(grads []*Gradient, in Input, dOut rowvec.Matrix) 
 	if both[0] == both[1] {
 		return &rowvec.OverlapError{Op: op, Dst: "position gradient", Src: "token gradient"}
 	}
-	return backwardSparse(op, l.tokens, l.positions, both, in, dOut)
+	return backwardSparse(op, l.tokens, l.positions, both, in, dOut, mask)
 }
 
-func backwardSparse(op string, tokens *Embedding, positions Positions, grads [2]*Gradient, in Input, dOut rowvec.Matrix) error {
+func backwardSparse(
+	op string, tokens *Embedding, positions Positions, grads [2]*Gradient, in Input, dOut rowvec.Matrix, mask rowvec.Mask,
+) error {
 	if err := in.check(op, tokens.Vocab()); err != nil {
 		return err
 	}
 	n := in.Len()
+	if err := checkMask(op, n, mask); err != nil {
+		return err
+	}
 	if err := check.Shape(op, "dOut", dOut, n, tokens.Dim()); err != nil {
 		return err
 	}
@@ -71,13 +84,13 @@ func backwardSparse(op string, tokens *Embedding, positions Positions, grads [2]
 	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
 	if !tokens.frozen {
 		f := factors{alpha: tokens.scale, counts: tokens.byFrequency}
-		if err := grads[0].prepare(op, in.ids, tokens.padding, dOut, f, workers); err != nil {
+		if err := grads[0].prepare(op, in.ids, tokens.padding, dOut, mask, f, workers); err != nil {
 			return err
 		}
 	}
 	if learned {
 		g := grads[1]
-		if err := g.prepare(op, viewOf(in.allPositions(&g.places)), -1, dOut, factors{alpha: 1}, workers); err != nil {
+		if err := g.prepare(op, viewOf(in.allPositions(&g.places)), -1, dOut, mask, factors{alpha: 1}, workers); err != nil {
 			return err
 		}
 		if err := g.commit(workers); err != nil {
@@ -125,13 +138,13 @@ func (in *Input) allPositions(buffer *[]int) []int {
 var gradients = sync.Pool{New: func() any { return newGradient(0, 0) }}
 
 // backwardByFrequency adds the gradient of the tokens to a dense one where occurrences have to be counted first.
-func backwardByFrequency(op string, tokens *Embedding, dense rowvec.Matrix, in Input, dOut rowvec.Matrix, workers int) error {
+func backwardByFrequency(op string, tokens *Embedding, dense rowvec.Matrix, in Input, dOut rowvec.Matrix, mask rowvec.Mask, workers int) error {
 	g := gradients.Get().(*Gradient)
 	defer gradients.Put(g)
 	g.Clear()
 	g.table, g.dim = tokens.Vocab(), tokens.Dim()
 	f := factors{alpha: tokens.scale, counts: true}
-	if err := g.prepare(op, in.ids, tokens.padding, dOut, f, workers); err != nil {
+	if err := g.prepare(op, in.ids, tokens.padding, dOut, mask, f, workers); err != nil {
 		return err
 	}
 	if err := g.commit(workers); err != nil {

@@ -113,6 +113,17 @@ func ExampleLayer_BackwardSparse() {
 	// Output: [1] [3 3 3 3] [7 8] [1 1 1 1 2 2 2 2] <nil>
 }
 
+func ExampleLayer_BackwardSparseTrain() {
+	layer, err := lookup.NewLayer(small(), nil, lookup.Dropout(0.5, 1))
+	if err != nil {
+		panic(err)
+	}
+	grads := layer.NewSparseGradients()
+	err = layer.BackwardSparseTrain(grads, lookup.Sequence([]int{1}), ramp(4, 1), 3)
+	fmt.Println(grads[0].IDs(), grads[0].Values().Data, err)
+	// Output: [1] [0 2 2 2] <nil>
+}
+
 func ExampleNewGradient() {
 	g, err := lookup.NewGradient(50257, 768)
 	fmt.Println(g.Len(), err)
