@@ -1,13 +1,19 @@
 package rowvec_test
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -271,5 +277,45 @@ func TestDotsNoAllocation(t *testing.T) {
 		if allocs != 0 {
 			t.Errorf("%v allocations", allocs)
 		}
+	})
+}
+
+// TestDotsIDsChangeMeanwhile: see TestIDsChangeMeanwhile.
+func TestDotsIDsChangeMeanwhile(t *testing.T) {
+	if race.Enabled {
+		t.Skip("is a race on purpose")
+	}
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(7, 8))
+		a, table, dst := matrix(heap(), rng, 9, 24, 0), matrix(heap(), rng, 100, 24, 0), matrix(heap(), rng, 9, 512, 0)
+		ids := randomIDs[int64](rng, dst.Cols, table.Rows)
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for !stop.Load() {
+				for range 500 {
+					atomic.StoreInt64(&ids[300], -1<<40)
+				}
+				for range 500 {
+					atomic.StoreInt64(&ids[300], 5)
+				}
+				runtime.Gosched()
+			}
+		})
+		var changed, refused int
+		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+			var index *rowvec.IndexError
+			switch err := rowvec.Dots(dst, a, table, ids); {
+			case errors.Is(err, rowvec.ErrChanged):
+				changed++
+			case errors.As(err, &index):
+				refused++
+			case err != nil:
+				t.Errorf("error %v", err)
+			}
+		}
+		stop.Store(true)
+		wg.Wait()
+		t.Logf("%d refused, %d changed meanwhile", refused, changed)
 	})
 }

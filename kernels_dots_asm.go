@@ -2,8 +2,148 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/kernels"
+import (
+	"unsafe"
 
-func dots[I ID](dst, a, table *Matrix, ids []I) int { return kernels.Dots(*dst, *a, *table, ids) }
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/kernels"
+)
 
-func dotsAll(dst, a, table *Matrix) { kernels.DotsAll(*dst, *a, *table) }
+// dotArgs is what the assembly behind Dots and DotsAll works on. Strides are in bytes; rows, cols and n are above 0.
+// The assembly sets n to the number of ids done, and returns it: less than it was if the next id is not below the limit.
+type dotArgs struct {
+	dst         *float32 // row 0, from the column of the first id on
+	dstStride   uintptr
+	a           *float32 // row 0
+	aStride     uintptr
+	table       *float32 // row 0
+	tableStride uintptr
+	limit       uint64         // number of rows in table
+	ids         unsafe.Pointer // uint32 or uint64, or nil: 0, 1, 2, ...
+	wide        uint64         // 0: ids have 4 bytes; 1: they have 8
+	rows        int            // of a
+	cols        int
+	n           int // ids to do
+	readable    int // ids that may be read, at least n: prefetching looks beyond those to do
+	ahead       int // ids to prefetch ahead; 0 for none
+	burst       int // bytes to prefetch of each row
+}
+
+// One call takes dotElements of a at a time, which stay in the first-level cache while rows of the table pass by, and then
+// the next of a over the same rows of the table, a chunk of which stays in the second-level cache. Where rows are short,
+// dotResults and dotRows bound the time of a call. Rows of more than longElements are done one by one, in pieces.
+const (
+	dotElements  = 6 << 10
+	dotRows      = 64
+	dotResults   = 8 << 10
+	longElements = 16 << 10
+)
+
+func dots[I ID](dst, a, table *Matrix, ids []I) int {
+	if isa.Active() == isa.Portable || a.Cols == 0 {
+		return kernels.Dots(*dst, *a, *table, ids)
+	}
+	if a.Rows == 0 || len(ids) == 0 {
+		return len(ids)
+	}
+	if a.Cols > longElements {
+		for j, id := range ids {
+			if uint64(id) >= uint64(table.Rows) {
+				return j
+			}
+			longDots(dst, j, a, table, int(id))
+		}
+		return len(ids)
+	}
+	d := dotRowsOf(dst, a, table)
+	d.ids, d.wide, d.limit = unsafe.Pointer(&ids[0]), wide(ids), idLimit[I](table.Rows)
+	return d.run(a.Rows, len(ids))
+}
+
+func dotsAll(dst, a, table *Matrix) {
+	if isa.Active() == isa.Portable || a.Cols == 0 {
+		kernels.DotsAll(*dst, *a, *table)
+		return
+	}
+	if a.Rows == 0 || table.Rows == 0 {
+		return
+	}
+	if a.Cols > longElements {
+		for j := range table.Rows {
+			longDots(dst, j, a, table, j)
+		}
+		return
+	}
+	dotRowsOf(dst, a, table).run(a.Rows, table.Rows)
+}
+
+// dotRowsOf returns the arguments that do not depend on ids. None of the matrices is empty.
+func dotRowsOf(dst, a, table *Matrix) dotArgs {
+	ahead, burst := prefetch(dst, table, true)
+	if burst == 0 {
+		burst = longBurst // there is no prefetching line by line
+	}
+	return dotArgs{
+		dst:         &dst.Data[0],
+		dstStride:   uintptr(dst.Stride) * 4,
+		a:           &a.Data[0],
+		aStride:     uintptr(a.Stride) * 4,
+		table:       &table.Data[0],
+		tableStride: uintptr(table.Stride) * 4,
+		limit:       uint64(table.Rows),
+		cols:        a.Cols,
+		ahead:       ahead,
+		burst:       burst,
+	}
+}
+
+// run does n ids for so many rows of a, and returns the number done. The receiver is a value: see runPieces.
+func (d dotArgs) run(rows, n int) int {
+	height := min(rows, dotRows, max(2, dotElements/d.cols&^1))
+	group := dotGroup()
+	width := max(1, min(n, chunkElements/d.cols, dotResults/height)/group) * group
+	all := d
+	for j := 0; j < n; j += width {
+		d.readable = n - j
+		d.ahead = all.ahead
+		for i := 0; i < rows; i += height {
+			d.n, d.rows = min(width, n-j), min(height, rows-i)
+			d.dst = (*float32)(unsafe.Add(unsafe.Pointer(all.dst), uintptr(i)*d.dstStride+uintptr(j)*4))
+			d.a = (*float32)(unsafe.Add(unsafe.Pointer(all.a), uintptr(i)*d.aStride))
+			if want := d.n; d.do() < want {
+				return j + d.n
+			}
+			d.ahead = 0 // by now, the chunk has passed through the caches
+		}
+		if j+width >= n {
+			break
+		}
+		if d.ids != nil {
+			d.ids = unsafe.Add(d.ids, uintptr(width)*(4+4*uintptr(d.wide)))
+		} else {
+			d.table = (*float32)(unsafe.Add(unsafe.Pointer(d.table), uintptr(width)*d.tableStride))
+		}
+	}
+	return n
+}
+
+// longDots sets column j of dst to the dot products of the rows of a with row id of table, in pieces.
+func longDots(dst *Matrix, j int, a, table *Matrix, id int) {
+	whole := a.Cols &^ 15
+	for i := range a.Rows {
+		x, y := a.Data[i*a.Stride:][:a.Cols], table.Data[id*table.Stride:][:a.Cols]
+		var lanes [16]float32
+		for k := 0; k < whole; k += chunkElements {
+			dotLanes(&lanes, &x[k], &y[k], min(chunkElements, whole-k))
+		}
+		for k, v := range x[whole:] {
+			lanes[k] += float32(v * y[whole+k])
+		}
+		for n := 8; n > 0; n /= 2 {
+			for k := range n {
+				lanes[k] += lanes[k+n]
+			}
+		}
+		dst.Data[i*dst.Stride+j] = lanes[0]
+	}
+}

@@ -201,6 +201,8 @@ func TestPreemption(t *testing.T) {
 		empty[n>>6] = 1
 		table1 := rowvec.Matrix{Rows: 16, Cols: 1, Data: y, Stride: 1}
 		few := rowvec.Matrix{Rows: 2, Cols: 1 << 10, Data: x, Stride: 1 << 10}
+		scores, _ := rowvec.NewMatrix(16, n>>10)
+		product, _ := rowvec.NewMatrix(1, 2)
 		for name, call := range map[string]func() error{
 			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
 			"AddAngles":  func() error { return rowvec.AddAngles(x[:len(angles)], angles, angles) },
@@ -216,6 +218,8 @@ func TestPreemption(t *testing.T) {
 			"BagMean":    func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
 			"BagMax":     func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows
 			"empty bags": func() error { return rowvec.BagSum(thin, table1, ids[:1], empty, nil) },
+			"DotsAll":    func() error { return rowvec.DotsAll(scores, table, rows) },
+			"long dots":  func() error { return rowvec.DotsAll(product, sum, one) },
 			"Add":        func() error { return rowvec.Add(x, y) },
 			"Scale":      func() error { rowvec.Scale(x, 1); return nil },
 		} {

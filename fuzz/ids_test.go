@@ -28,6 +28,7 @@ type ids interface {
 	bagSum(dst, table rowvec.Matrix, offsets []int, weights []float32) kernel
 	bagMean(dst, table rowvec.Matrix, offsets []int) kernel
 	bagMax(dst, table rowvec.Matrix, offsets []int) kernel
+	dots(dst, a, table rowvec.Matrix) kernel
 	embed(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, start, seq int) kernel
 	embedAt(dst, table rowvec.Matrix, scale float32, positions rowvec.Matrix, at ids) kernel
 	embedBackward(tokens, positions rowvec.Matrix, scale float32, dOut rowvec.Matrix, start, seq int) kernel
@@ -133,6 +134,13 @@ func (l list[I]) bagMax(dst, table rowvec.Matrix, offsets []int) kernel {
 	return kernel{
 		func() error { return rowvec.BagMax(dst, table, l, offsets) },
 		func() { kernels.BagMax(dst, table, l, offsets) },
+	}
+}
+
+func (l list[I]) dots(dst, a, table rowvec.Matrix) kernel {
+	return kernel{
+		func() error { return rowvec.Dots(dst, a, table, l) },
+		func() { kernels.Dots(dst, a, table, l) },
 	}
 }
 

@@ -1,0 +1,61 @@
+package rowvec
+
+import (
+	"math"
+	"testing"
+
+	"github.com/rowvec/rowvec/internal/isatest"
+)
+
+// TestDotsCheckTheirIDs: see TestRowsCheckTheirIDs.
+func TestDotsCheckTheirIDs(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		dotsStopAt(t, []int32{math.MinInt32, -1, 5, math.MaxInt32})
+		dotsStopAt(t, []uint32{5, 1 << 31, math.MaxUint32})
+		dotsStopAt(t, []int64{math.MinInt64, -1, 5, 1 << 32, math.MaxInt64})
+		dotsStopAt(t, []uint64{5, 1 << 32, 1<<32 + 1, 1 << 63, math.MaxUint64})
+	})
+}
+
+func dotsStopAt[I ID](t *testing.T, bad []I) {
+	t.Helper()
+	for _, cols := range []int{1, 16, 40, 1<<14 + 1} {
+		most := 9
+		if cols > 40 { // which takes long where there is no assembly
+			most = 2
+		}
+		table, _ := NewMatrix(5, cols)
+		for i := range table.Data {
+			table.Data[i] = 1
+		}
+		for rows := 1; rows < 4; rows++ {
+			a := rowsOf(table, 0, rows)
+			for _, id := range bad {
+				for n := 1; n <= most; n++ {
+					for at := range n {
+						ids := make([]I, n)
+						ids[at] = id
+						dst, _ := NewMatrix(rows, n)
+						if done := dots(&dst, &a, &table, ids); done != at {
+							t.Errorf("%d columns: %d of %d ids are done in front of id %d at %d", cols, done, n, id, at)
+						}
+						for i, x := range dst.Data {
+							if (i%n < at) != (x == float32(cols)) {
+								t.Fatalf("%d columns, id %d at %d of %d: element %d is %v", cols, id, at, n, i, x)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	// Behind a first chunk, and with ids to prefetch that lead far away.
+	table, _ := NewMatrix(5<<20/4/300+1, 300)
+	a := rowsOf(table, 0, 2)
+	ids := make([]I, 500)
+	ids[437] = bad[len(bad)-1]
+	dst, _ := NewMatrix(2, len(ids))
+	if done := dots(&dst, &a, &table, ids); done != 437 {
+		t.Errorf("%d ids are done in front of id %d at 437", done, ids[437])
+	}
+}

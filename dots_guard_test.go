@@ -1,0 +1,68 @@
+//go:build unix
+
+package rowvec_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/guard"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"golang.org/x/sys/unix"
+)
+
+// TestGuardedDots puts every buffer flush against inaccessible pages, first in front of them and then behind.
+func TestGuardedDots(t *testing.T) {
+	var regions []*guard.Region
+	for range 5 {
+		regions = append(regions, guard.New(t, 8*(maxDim+7)*4))
+	}
+	isatest.Each(t, func(t *testing.T) {
+		for dim := 1; dim <= maxDim; dim++ {
+			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
+				next := 0
+				alloc := func() allocator {
+					r := regions[next%len(regions)]
+					next++
+					return func(n int) []float32 { return slice(r, n) }
+				}
+				for n := 1; n < 6; n++ {
+					compareDots[int32](t, alloc, dotsShape{dim: dim, gap: dim % 2, queries: 1 + n%4, n: n, rows: 6 - n})
+				}
+			}
+		}
+	})
+}
+
+// TestDotsBeyond32Bits reads rows whose elements lie beyond 2^32: see TestBeyond32Bits.
+func TestDotsBeyond32Bits(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) < 8 {
+		t.Skip("needs 64-bit addresses")
+	}
+	const cols, stride = 19, 1 << 20
+	rows := uint64(1<<12 + 3)
+	size := int(((rows-1)*stride + cols) * 4)
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
+	if err != nil {
+		t.Skip("no sparse mapping of 16 GiB here: ", err)
+	}
+	defer unix.Munmap(mem)
+	m := rowvec.Matrix{Rows: int(rows), Cols: cols, Stride: stride,
+		Data: unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), size/4)}
+	last := int(rows) - 1
+	for i := range cols {
+		m.Row(last)[i], m.Row(1)[i] = float32(i), -1
+	}
+	isatest.Each(t, func(t *testing.T) {
+		a := rowvec.Matrix{Rows: 2, Cols: cols, Stride: (last - 1) * stride, Data: m.Data[stride:]} // rows 1 and last
+		dst, _ := rowvec.NewMatrix(2, 3)
+		if err := rowvec.Dots(dst, a, m, []uint32{uint32(last), 1, uint32(last)}); err != nil {
+			t.Fatal(err)
+		}
+		want := []float32{-171, 19, -171, 2109, -171, 2109}
+		if d := diff(dst.Data, want, true); d != "" {
+			t.Fatal(d)
+		}
+	})
+}

@@ -1,0 +1,446 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+#include "rows_amd64.h"
+
+// The dot products of dotArgs: a group of rows of the table at a time, 3 with AVX2 and 4 with AVX-512, against all rows of
+// a, two of these at a time and a last one alone; and each from left to right, 16 columns at a time. The 16 lanes of a dot
+// product are one register with AVX-512 and two with AVX2. The tail is masked: what is beyond the row counts as +0, and
+// so do its products, which change no lane, since none is ever -0. Where the last group has fewer rows than others, its
+// last one is there several times, and not stored.
+//
+// Registers:
+//	BX   arguments                       R11  row of a
+//	SI, R8, R9, R10  rows of the table   R12  the next row of a
+//	     (R10: masks of the tail, AVX2)  AX   rows of a left
+//	R13  number of the group's first id  DX   bytes done of the rows
+//	DI   element of dst                  CX   bytes of the rows but for the tail
+//	K1   lanes of the tail               K2   results to store (AVX-512)
+
+// DOT_ROW finds row number t of the group.
+#define DOT_ROW(t, row, load, found) \
+	LEAQ  t(R13), DX;                         \
+	MOVQ  dotArgs_n(BX), R12;                 \
+	DECQ  R12;                                \
+	CMPQ  DX, R12;                            \
+	CMOVQGT R12, DX;                          \
+	DOT_ID(row, load, found);                 \
+	CMPQ  row, dotArgs_limit(BX);             \
+	JAE   changed;                            \
+	IMULQ dotArgs_tableStride(BX), row;       \
+	ADDQ  dotArgs_table(BX), row
+
+// DOT_ID sets row to id number DX.
+#define DOT_ID(row, load, found) \
+	MOVQ  dotArgs_ids(BX), R11;               \
+	TESTQ R11, R11;                           \
+	JNE   load;                               \
+	MOVQ  DX, row;                            \
+	JMP   found;                              \
+load: \
+	ID(R11, dotArgs_wide(BX), DX, row);       \
+found:
+
+// DOTS_AHEAD prefetches the rows of the group that begins dotArgs.ahead ids later.
+#define DOTS_AHEAD(size) \
+	MOVQ  dotArgs_ahead(BX), DX;              \
+	TESTQ DX, DX;                             \
+	JEQ   near;                               \
+	ADDQ  R13, DX;                            \
+	LEAQ  size(DX), DI;                       \
+far: \
+	CMPQ  DX, dotArgs_readable(BX);           \
+	JGE   near;                               \
+	DOT_ID(R12, loadFar, foundFar);           \
+	IMULQ dotArgs_tableStride(BX), R12;       \
+	ADDQ  dotArgs_table(BX), R12;             \
+	MOVQ  dotArgs_burst(BX), R11;             \
+line: \
+	PREFETCHT1 (R12);                         \
+	ADDQ  $64, R12;                           \
+	SUBQ  $64, R11;                           \
+	JGT   line;                               \
+	INCQ  DX;                                 \
+	CMPQ  DX, DI;                             \
+	JLT   far;                                \
+near: \
+	MOVQ  dotArgs_dst(BX), DI;                \
+	LEAQ  (DI)(R13*4), DI;                    \
+	MOVQ  dotArgs_a(BX), R11;                 \
+	MOVQ  dotArgs_rows(BX), AX
+
+// DOTS_CHANGED leaves out the id number DX, which is out of range, and those behind it.
+#define DOTS_CHANGED \
+	MOVQ DX, dotArgs_n(BX); \
+	CMPQ R13, DX;           \
+	JLT  group
+
+// AVX2
+
+// masks is 16 lanes to load and 16 not to.
+DATA masks<>+0(SB)/8, $0xffffffffffffffff
+DATA masks<>+8(SB)/8, $0xffffffffffffffff
+DATA masks<>+16(SB)/8, $0xffffffffffffffff
+DATA masks<>+24(SB)/8, $0xffffffffffffffff
+DATA masks<>+32(SB)/8, $0xffffffffffffffff
+DATA masks<>+40(SB)/8, $0xffffffffffffffff
+DATA masks<>+48(SB)/8, $0xffffffffffffffff
+DATA masks<>+56(SB)/8, $0xffffffffffffffff
+DATA masks<>+64(SB)/8, $0
+DATA masks<>+72(SB)/8, $0
+DATA masks<>+80(SB)/8, $0
+DATA masks<>+88(SB)/8, $0
+DATA masks<>+96(SB)/8, $0
+DATA masks<>+104(SB)/8, $0
+DATA masks<>+112(SB)/8, $0
+DATA masks<>+120(SB)/8, $0
+GLOBL masks<>(SB), RODATA|NOPTR, $128
+
+// Ways to load half of the lanes, off bytes behind DX in a row: all of them, or those of the tail.
+#define ALL_LANES(row, off, to) VMOVUPS off(row)(DX*1), to
+#define TAIL_LANES(row, off, to) \
+	VMOVUPS    off(R10), Y15; \
+	VMASKMOVPS off(row)(DX*1), Y15, to
+
+// PAIR_PRODUCTS adds the products of a row of the table with two rows of a, in Y12 and Y13, to x and y.
+#define PAIR_PRODUCTS(LOAD, row, off, x, y) \
+	LOAD(row, off, Y14);  \
+	VMULPS Y14, Y12, Y15; \
+	VADDPS Y15, x, x;     \
+	VMULPS Y14, Y13, Y14; \
+	VADDPS Y14, y, y
+
+#define PAIR_HALF(LOAD, off, x0, x1, x2, y0, y1, y2) \
+	LOAD(R11, off, Y12);                  \
+	LOAD(R12, off, Y13);                  \
+	PAIR_PRODUCTS(LOAD, SI, off, x0, y0); \
+	PAIR_PRODUCTS(LOAD, R8, off, x1, y1); \
+	PAIR_PRODUCTS(LOAD, R9, off, x2, y2)
+
+#define PAIR_COLUMNS_AVX2(LOAD) \
+	PAIR_HALF(LOAD, 0, Y0, Y1, Y2, Y3, Y4, Y5); \
+	PAIR_HALF(LOAD, 32, Y6, Y7, Y8, Y9, Y10, Y11)
+
+// LAST_PRODUCTS adds the products of a row of the table with one row of a, in Y12, to x.
+#define LAST_PRODUCTS(LOAD, row, off, x) \
+	LOAD(row, off, Y14);  \
+	VMULPS Y14, Y12, Y14; \
+	VADDPS Y14, x, x
+
+#define LAST_HALF(LOAD, off, x0, x1, x2) \
+	LOAD(R11, off, Y12);              \
+	LAST_PRODUCTS(LOAD, SI, off, x0); \
+	LAST_PRODUCTS(LOAD, R8, off, x1); \
+	LAST_PRODUCTS(LOAD, R9, off, x2)
+
+#define LAST_COLUMNS_AVX2(LOAD) \
+	LAST_HALF(LOAD, 0, Y0, Y1, Y2); \
+	LAST_HALF(LOAD, 32, Y6, Y7, Y8)
+
+#define DOTS_COLUMNS_AVX2(COLUMNS, block, tail, sum) \
+	XORL  DX, DX;                \
+	TESTQ CX, CX;                \
+	JEQ   tail;                  \
+	PCALIGN $32;                 \
+block: \
+	COLUMNS(ALL_LANES);          \
+	ADDQ  $64, DX;               \
+	CMPQ  DX, CX;                \
+	JLT   block;                 \
+tail: \
+	TESTB $15, dotArgs_cols(BX); \
+	JEQ   sum;                   \
+	COLUMNS(TAIL_LANES);         \
+sum:
+
+// HALVES adds lanes 8 to 15, in y, to lanes 0 to 7, in x, of a row of a in x0 and y0 and of the next in x1 and y1, and then
+// the upper four of what is left to the lower four: x0 gets those of the first row and then those of the next.
+#define HALVES(x0, y0, x1, y1, tmp) \
+	VADDPS y0, x0, x0;            \
+	VADDPS y1, x1, x1;            \
+	VPERM2F128 $0x31, x1, x0, tmp; \
+	VPERM2F128 $0x20, x1, x0, x0; \
+	VADDPS tmp, x0, x0
+
+// TREE_AVX2 leaves in each half of Y0 the results of a row of a with the three rows of the table, and R12 is the next row
+// of dst.
+#define TREE_AVX2(z0, z1, z2, w0, w1, w2) \
+	HALVES(Y0, Y6, z0, w0, Y12);   \
+	HALVES(Y1, Y7, z1, w1, Y13);   \
+	HALVES(Y2, Y8, z2, w2, Y14);   \
+	VSHUFPS $0xEE, Y1, Y0, Y12;    \
+	VSHUFPS $0x44, Y1, Y0, Y0;     \
+	VADDPS  Y12, Y0, Y0;           \
+	VSHUFPS $0xEE, Y2, Y2, Y12;    \
+	VADDPS  Y12, Y2, Y2;           \
+	VSHUFPS $0xDD, Y2, Y0, Y12;    \
+	VSHUFPS $0x88, Y2, Y0, Y0;     \
+	VADDPS  Y12, Y0, Y0
+
+// func dotsAVX2(d *dotArgs) (done int)
+// for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-16
+	MOVQ d+0(FP), BX
+	MOVQ dotArgs_cols(BX), AX
+	SPLIT(64)
+	ANDL $15, AX
+	LEAQ masks<>+64(SB), R10
+	SHLQ $2, AX
+	SUBQ AX, R10
+	XORL R13, R13
+group:
+	DOT_ROW(0, SI, load0, found0)
+	DOT_ROW(1, R8, load1, found1)
+	DOT_ROW(2, R9, load2, found2)
+	DOTS_AHEAD(3)
+	DECQ AX
+	JEQ  last
+pair:
+	MOVQ R11, R12
+	ADDQ dotArgs_aStride(BX), R12
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	DOTS_COLUMNS_AVX2(PAIR_COLUMNS_AVX2, pairBlock, pairTail, pairSum)
+	TREE_AVX2(Y3, Y4, Y5, Y9, Y10, Y11)
+	MOVQ R12, R11
+	ADDQ dotArgs_aStride(BX), R11
+	MOVQ DI, R12
+	ADDQ dotArgs_dstStride(BX), R12
+	VEXTRACTF128 $1, Y0, X1
+	MOVQ dotArgs_n(BX), DX
+	SUBQ R13, DX
+	CMPQ DX, $2
+	JEQ  pairOf2
+	JLT  pairOf1
+	VEXTRACTPS $2, X0, 8(DI)
+	VEXTRACTPS $2, X1, 8(R12)
+pairOf2:
+	VMOVSD X0, (DI)
+	VMOVSD X1, (R12)
+	JMP  pairDone
+pairOf1:
+	VMOVSS X0, (DI)
+	VMOVSS X1, (R12)
+pairDone:
+	MOVQ R12, DI
+	ADDQ dotArgs_dstStride(BX), DI
+	SUBQ $2, AX
+	JGT  pair
+	JLT  next
+last:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	DOTS_COLUMNS_AVX2(LAST_COLUMNS_AVX2, lastBlock, lastTail, lastSum)
+	TREE_AVX2(Y3, Y4, Y5, Y9, Y10, Y11)
+	MOVQ dotArgs_n(BX), DX
+	SUBQ R13, DX
+	CMPQ DX, $2
+	JEQ  lastOf2
+	JLT  lastOf1
+	VEXTRACTPS $2, X0, 8(DI)
+lastOf2:
+	VMOVSD X0, (DI)
+	JMP  next
+lastOf1:
+	VMOVSS X0, (DI)
+next:
+	ADDQ $3, R13
+	CMPQ R13, dotArgs_n(BX)
+	JLT  group
+	JMP  done
+changed:
+	DOTS_CHANGED
+done:
+	VZEROUPPER
+	MOVQ dotArgs_n(BX), AX
+	MOVQ AX, done+8(FP)
+	RET
+
+// func dotLanesAVX2(lanes, x, y *float32, n int)
+// for i := range n { lanes[i%16] += x[i] * y[i] }
+TEXT ·dotLanesAVX2(SB), NOSPLIT, $0-32
+	MOVQ lanes+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), R8
+	MOVQ n+24(FP), CX
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	PCALIGN $32
+block:
+	VMOVUPS (SI), Y2
+	VMOVUPS 32(SI), Y3
+	VMULPS (R8), Y2, Y2
+	VMULPS 32(R8), Y3, Y3
+	VADDPS Y2, Y0, Y0
+	VADDPS Y3, Y1, Y1
+	ADDQ $64, SI
+	ADDQ $64, R8
+	SUBQ $16, CX
+	JGT  block
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VZEROUPPER
+	RET
+
+// AVX-512
+
+#define ALL_LANES_AVX512(row, to) VMOVUPS (row)(DX*1), to
+#define TAIL_LANES_AVX512(row, to) VMOVUPS.Z (row)(DX*1), K1, to
+
+#define PAIR_PRODUCTS_AVX512(LOAD, row, x, y) \
+	LOAD(row, Z10);       \
+	VMULPS Z10, Z8, Z11;  \
+	VADDPS Z11, x, x;     \
+	VMULPS Z10, Z9, Z10;  \
+	VADDPS Z10, y, y
+
+#define PAIR_COLUMNS_AVX512(LOAD) \
+	LOAD(R11, Z8);                          \
+	LOAD(R12, Z9);                          \
+	PAIR_PRODUCTS_AVX512(LOAD, SI, Z0, Z4); \
+	PAIR_PRODUCTS_AVX512(LOAD, R8, Z1, Z5); \
+	PAIR_PRODUCTS_AVX512(LOAD, R9, Z2, Z6); \
+	PAIR_PRODUCTS_AVX512(LOAD, R10, Z3, Z7)
+
+#define LAST_PRODUCTS_AVX512(LOAD, row, x) \
+	LOAD(row, Z10);       \
+	VMULPS Z10, Z8, Z10;  \
+	VADDPS Z10, x, x
+
+#define LAST_COLUMNS_AVX512(LOAD) \
+	LOAD(R11, Z8);                      \
+	LAST_PRODUCTS_AVX512(LOAD, SI, Z0); \
+	LAST_PRODUCTS_AVX512(LOAD, R8, Z1); \
+	LAST_PRODUCTS_AVX512(LOAD, R9, Z2); \
+	LAST_PRODUCTS_AVX512(LOAD, R10, Z3)
+
+#define DOTS_COLUMNS_AVX512(COLUMNS, block, tail, sum) \
+	XORL  DX, DX;                \
+	TESTQ CX, CX;                \
+	JEQ   tail;                  \
+	PCALIGN $32;                 \
+block: \
+	COLUMNS(ALL_LANES_AVX512);   \
+	ADDQ  $64, DX;               \
+	CMPQ  DX, CX;                \
+	JLT   block;                 \
+tail: \
+	TESTB $15, dotArgs_cols(BX); \
+	JEQ   sum;                   \
+	COLUMNS(TAIL_LANES_AVX512);  \
+sum:
+
+// QUARTERS adds the upper eight lanes of each of four registers to the lower eight, and then the upper four of what is left
+// to the lower four: x0 gets those of all four.
+#define QUARTERS(x0, x1, x2, x3, tmp) \
+	VSHUFF64X2 $0xEE, x1, x0, tmp; \
+	VSHUFF64X2 $0x44, x1, x0, x0;  \
+	VADDPS     tmp, x0, x0;        \
+	VSHUFF64X2 $0xEE, x3, x2, tmp; \
+	VSHUFF64X2 $0x44, x3, x2, x2;  \
+	VADDPS     tmp, x2, x2;        \
+	VSHUFF32X4 $0xDD, x2, x0, tmp; \
+	VSHUFF32X4 $0x88, x2, x0, x0;  \
+	VADDPS     tmp, x0, x0
+
+// TREE_AVX512 leaves in the lowest quarter of Z0 the results of a row of a with the four rows of the table, and in the next
+// one those of the next row.
+#define TREE_AVX512(z0) \
+	VSHUFPS $0xEE, z0, Z0, Z8; \
+	VSHUFPS $0x44, z0, Z0, Z0; \
+	VADDPS  Z8, Z0, Z0;        \
+	VSHUFPS $0xDD, Z0, Z0, Z8; \
+	VSHUFPS $0x88, Z0, Z0, Z0; \
+	VADDPS  Z8, Z0, Z0;        \
+	VPERMPS Z0, Z15, Z0
+
+// Results of the two rows stand side by side, those of each row of the table in a quarter of their own.
+DATA apart<>+0(SB)/8, $0x0D0905010C080400
+GLOBL apart<>(SB), RODATA|NOPTR, $8
+
+// func dotsAVX512(d *dotArgs) (done int)
+// for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-16
+	MOVQ d+0(FP), BX
+	MOVQ dotArgs_cols(BX), AX
+	MASK
+	SPLIT(64)
+	VPMOVZXBD apart<>(SB), Y15
+	XORL R13, R13
+group:
+	DOT_ROW(0, SI, load0, found0)
+	DOT_ROW(1, R8, load1, found1)
+	DOT_ROW(2, R9, load2, found2)
+	DOT_ROW(3, R10, load3, found3)
+	DOTS_AHEAD(4)
+	MOVQ dotArgs_n(BX), R12
+	SUBQ R13, R12
+	MOVL $4, DX
+	CMPQ R12, DX
+	CMOVQGT DX, R12
+	MOVL $15, DX
+	BZHIL R12, DX, DX
+	KMOVW DX, K2
+	DECQ AX
+	JEQ  last
+pair:
+	MOVQ R11, R12
+	ADDQ dotArgs_aStride(BX), R12
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	DOTS_COLUMNS_AVX512(PAIR_COLUMNS_AVX512, pairBlock, pairTail, pairSum)
+	QUARTERS(Z0, Z1, Z2, Z3, Z8)
+	QUARTERS(Z4, Z5, Z6, Z7, Z9)
+	TREE_AVX512(Z4)
+	MOVQ R12, R11
+	ADDQ dotArgs_aStride(BX), R11
+	VEXTRACTF128 $1, Y0, X1
+	VMOVUPS X0, K2, (DI)
+	ADDQ dotArgs_dstStride(BX), DI
+	VMOVUPS X1, K2, (DI)
+	ADDQ dotArgs_dstStride(BX), DI
+	SUBQ $2, AX
+	JGT  pair
+	JLT  next
+last:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	DOTS_COLUMNS_AVX512(LAST_COLUMNS_AVX512, lastBlock, lastTail, lastSum)
+	QUARTERS(Z0, Z1, Z2, Z3, Z8)
+	TREE_AVX512(Z0)
+	VMOVUPS X0, K2, (DI)
+next:
+	ADDQ $4, R13
+	CMPQ R13, dotArgs_n(BX)
+	JLT  group
+	JMP  done
+changed:
+	DOTS_CHANGED
+done:
+	VZEROUPPER
+	MOVQ dotArgs_n(BX), AX
+	MOVQ AX, done+8(FP)
+	RET

@@ -1,0 +1,22 @@
+//go:build !purego
+
+package rowvec
+
+// dotGroup returns how many rows of the table the assembly does at a time.
+func dotGroup() int { return 2 }
+
+// do does one chunk: see rowArgs.do.
+//
+//go:noinline
+func (d *dotArgs) do() int { return dotsNEON(d) }
+
+// dotLanes adds the products of n elements, a multiple of 16 and no more than a chunk, to the lanes.
+//
+//go:noinline
+func dotLanes(lanes *[16]float32, x, y *float32, n int) { dotLanesNEON(&lanes[0], x, y, n) }
+
+//go:noescape
+func dotsNEON(d *dotArgs) (done int)
+
+//go:noescape
+func dotLanesNEON(lanes, x, y *float32, n int)
