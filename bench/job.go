@@ -119,6 +119,7 @@ func layerReport(s settings, stderr io.Writer, sides func(*model) []side) (*repo
 	if err != nil {
 		return nil, err
 	}
+	text := ids
 	if s.quick {
 		ids = ids[:min(len(ids), 5000)]
 		s.batch, s.rounds = 2, 3
@@ -157,7 +158,8 @@ func layerReport(s settings, stderr io.Writer, sides func(*model) []side) (*repo
 	}
 	bar.done()
 	r.CopyGBs = j.copyBytes() / median(copies) / 1e9
-	return r, nil
+	r.SkipGram, err = learn(text, s, stderr)
+	return r, err
 }
 
 // newModels returns the layer with learned and with sinusoidal positions over one table of tokens.

@@ -1,6 +1,6 @@
 // Command bench shows how fast rowvec is on this machine, and that every instruction set gives the same bits.
 //
-//	go run ./bench            the complete embedding layer over a real text, forward and backward
+//	go run ./bench            the complete embedding layer over a real text, forward and backward, and a training on it
 //	go run ./bench kernels    every kernel against naive Go
 //	go run ./bench peers      the same jobs as NumPy, PyTorch, vek and gonum
 //	go test -bench . ./bench  the same kernels as benchmarks, for benchstat
@@ -26,7 +26,8 @@ const usage = `Usage: go run ./bench [flags]          the complete embedding lay
        go test -bench . ./bench        the same kernels as benchmarks, for benchstat
 
 Runs GPT-2's embedding layer (50,257 tokens x 768, 1,024 positions, scaled) forward and
-backward over a text, at every instruction set of this machine and with naive Go loops.
+backward over a text, at every instruction set of this machine and with naive Go loops, and
+then trains vectors of the tokens of the text by skip-gram with negative sampling.
 Fails if they do not agree bit for bit.
 
 `
@@ -59,7 +60,7 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 	flags.IntVar(&s.batch, "batch", 16, "sequences of 1,024 tokens per `batch`")
 	flags.IntVar(&s.rounds, "rounds", 11, "measure this many `rounds`")
 	flags.IntVar(&s.workers, "workers", 1, "`goroutines` of the layer; the naive loops and copy always have one")
-	flags.BoolVar(&s.quick, "quick", false, "only the first 5,000 tokens, in batches of 2, for 3 rounds: a smoke test")
+	flags.BoolVar(&s.quick, "quick", false, "only the first 5,000 tokens, in batches of 2, for 3 rounds, and a short training: a smoke test")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if status, done := parse(flags, args); done {
 		return status

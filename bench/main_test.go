@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -55,6 +56,23 @@ func TestQuick(t *testing.T) {
 		}
 		if x.Side == "naive" && x.OfNaive != 1 {
 			t.Errorf("naive is %v times as fast as itself", x.OfNaive)
+		}
+	}
+	x := r.SkipGram
+	if x == nil || len(x.Results) != 1+len(isa.Available) || !x.SameBits || x.Centres < 90000 || x.Pairs < 5*x.Centres {
+		t.Fatalf("%+v", x)
+	}
+	for _, side := range x.Results {
+		if !(side.TokensPS > 0 && side.PairsPS > side.TokensPS && side.OfNaive > 0) {
+			t.Errorf("%+v", side)
+		}
+	}
+	if !(x.HeldLoss < x.Unigram-0.1) { // nats; the same on every machine, since all bits are
+		t.Errorf("loss %v, of the unigram baseline %v", x.HeldLoss, x.Unigram)
+	}
+	for _, n := range x.Nearest {
+		if n.Token == "red" && !slices.Contains(n.Tokens, "blue") {
+			t.Errorf("nearest to red are %v", n.Tokens)
 		}
 	}
 

@@ -23,6 +23,7 @@ type report struct {
 	CopyBytes int      `json:"copy_bytes"`
 	CopyGBs   float64  `json:"copy_gb_per_s"` // both directions
 	Results   []result `json:"results"`
+	SkipGram  *lesson  `json:"skip_gram,omitempty"` // of a text that is long enough
 }
 
 // result is one line of the report: medians over rounds.
@@ -73,6 +74,9 @@ func (r *report) writeTable(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, legend, plural(r.Rounds, "round"), r.CopyBytes>>20, r.CopyGBs)
 	fmt.Fprintf(&b, "\nSame bits: all sides agree in all %s outputs and every gradient.\n", thousands(r.Tokens))
+	if r.SkipGram != nil {
+		b.WriteString(r.SkipGram.table())
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
