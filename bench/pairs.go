@@ -178,6 +178,7 @@ type passage struct {
 	ids     []int32 // places in rows; for each centre those of its neighbours, and then those of the noise
 	offsets []int   // ids[offsets[i]:offsets[i+1]] are those of centre i
 
+	before      int // tokens of rows between the noise and the passage
 	centre, row int // where in the batch centres and rows begin
 }
 
@@ -228,6 +229,7 @@ func (s *sampler) draw(b *minibatch) {
 			b.rows = append(b.rows, s.corpus.noise[s.dice.below(noiseTable)])
 		}
 		from := max(span.first, span.lo-window)
+		p.before = span.lo - from
 		b.rows = append(b.rows, s.kept[from:min(span.end, span.hi+window)]...)
 		p.centres, p.rows = b.centres[p.centre:], b.rows[p.row:]
 

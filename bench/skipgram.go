@@ -64,9 +64,10 @@ func newMatrix(rows, cols int) rowvec.Matrix {
 	return rowvec.Matrix{Rows: rows, Cols: cols, Data: make([]float32, rows*cols), Stride: cols}
 }
 
-// skipGram is the training on rowvec. For each passage it gathers the vectors that are needed, and what comes then is bags:
-// scores are products of a centre with the rows of its bag, their derivatives are the weights of a bag sum that is the
-// gradient of the centre, and the same, turned so that each row has a bag of centres, give the gradients of the rows.
+// skipGram is the training on rowvec. For each passage it gathers the vectors that are needed, and then there are no rows
+// but those: matrix products give scores, of all centres with all noise and of some centres with all that is near them, and
+// the gradients are bag sums with the derivatives of the loss by the scores as weights, those of the centres over rows and,
+// with the weights turned, those of the rows over centres.
 type skipGram struct {
 	in, out           rowvec.Matrix
 	forIn, forOut     *lookup.Embedding // of the same tables
@@ -81,9 +82,10 @@ type skipGram struct {
 // workspace is memory for a passage. Whoever works on one takes it from skipGram.free.
 type workspace struct {
 	centres, rows rowvec.Matrix
-	slopes        []float32 // for each id first the score, then the derivative of the loss by the score
-	turned        []float32 // the same, by rows
-	turnedIDs     []int32   // the centre of each
+	noise, near   rowvec.Matrix // scores; a row for each centre
+	slopes        []float32     // for each id, the derivative of the loss by its score
+	turned        []float32     // the same, by rows
+	turnedIDs     []int32       // the centre of each
 	turnedOffsets []int
 	next          [mostRows]int // where in turned the next of each row goes
 }
@@ -108,6 +110,7 @@ func newSkipGram(in, out rowvec.Matrix, workers int) (*skipGram, error) {
 	for range workers {
 		s.free <- &workspace{
 			centres: newMatrix(passageSize, in.Cols), rows: newMatrix(mostRows, in.Cols),
+			noise: newMatrix(passageSize, noiseSize), near: newMatrix(passageSize, mostNear),
 			slopes: make([]float32, mostIDs), turned: make([]float32, mostIDs),
 			turnedIDs: make([]int32, mostIDs), turnedOffsets: make([]int, mostRows+1),
 		}
@@ -145,11 +148,11 @@ func (s *skipGram) passage(k int) error {
 	if err := rowvec.Gather(rows, s.out, p.rows); err != nil {
 		return err
 	}
-	n := len(p.ids)
-	if err := dots(w.slopes[:n], centres, rows, p.ids, p.offsets); err != nil {
+	if err := w.score(p, centres, rows); err != nil {
 		return err
 	}
 	w.derive(p)
+	n := len(p.ids)
 	dIn, dOut := rowsFrom(s.dIn, p.centre, centres.Rows), rowsFrom(s.dOut, p.row, rows.Rows)
 	if err := rowvec.BagSum(dIn, rows, p.ids, p.offsets, w.slopes[:n]); err != nil {
 		return err
@@ -161,6 +164,37 @@ func (s *skipGram) passage(k int) error {
 func rowsFrom(m rowvec.Matrix, first, n int) rowvec.Matrix {
 	m.Rows, m.Data = n, m.Data[first*m.Stride:(first+n)*m.Stride]
 	return m
+}
+
+// together is how many centres are scored at once with all rows that one of them may have as neighbours. Fewer would be
+// more calls, and more would be more products that nobody asks for.
+const (
+	together = 8
+	mostNear = together + 2*window
+)
+
+// near returns the rows that centre i and those that are scored with it may have as neighbours.
+func (p *passage) near(i int) (first, end int) {
+	i &^= together - 1
+	at := noiseSize + p.before + i
+	return max(noiseSize, at-window), min(len(p.rows), at+together+window)
+}
+
+// score sets the scores of a passage.
+func (w *workspace) score(p *passage, centres, rows rowvec.Matrix) error {
+	if err := rowvec.DotsAll(firstRows(w.noise, centres.Rows), centres, firstRows(rows, noiseSize)); err != nil {
+		return err
+	}
+	for i := 0; i < centres.Rows; i += together {
+		n := min(together, centres.Rows-i)
+		first, end := p.near(i)
+		scores := rowsFrom(w.near, i, n)
+		scores.Cols = end - first
+		if err := rowvec.DotsAll(scores, rowsFrom(centres, i, n), rowsFrom(rows, first, end-first)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // derive makes slopes of scores, and turns them.
@@ -186,31 +220,23 @@ func (w *workspace) derive(p *passage) {
 
 	for i := range n {
 		lo, noise := p.neighbours(i)
-		for k := lo; k < noise; k++ {
-			slope := logistic(w.slopes[k]) - 1
-			w.slopes[k] = slope
-			at := &next[p.ids[k]]
+		first, _ := p.near(i)
+		scores := w.near.Row(i)
+		for k, id := range p.ids[lo:noise] {
+			slope := logistic(scores[int(id)-first]) - 1
+			w.slopes[lo+k] = slope
+			at := &next[id]
 			w.turned[*at], w.turnedIDs[*at] = slope, int32(i)
 			*at++
 		}
 		weight := noiseWeight(noise - lo)
 		slopes := w.slopes[noise:][:noiseSize]
-		for r, score := range slopes {
+		for r, score := range w.noise.Row(i) {
 			slope := weight * logistic(score)
 			slopes[r] = slope
 			w.turned[r*n+i] = slope
 		}
 	}
-}
-
-// dots sets dst[i] to the product of row b of x with row ids[i] of table, for each id i of bag b.
-func dots(dst []float32, x, table rowvec.Matrix, ids []int32, offsets []int) error {
-	for b := range x.Rows {
-		for i := offsets[b]; i < offsets[b+1]; i++ {
-			dst[i] = naiveDot(x.Row(b), table.Row(int(ids[i])))
-		}
-	}
-	return nil
 }
 
 // naiveSkipGram is the same training as one writes it without a library.

@@ -208,15 +208,11 @@ func (t *lesson) judge(c *corpus, in, out rowvec.Matrix) error {
 		unigram[token] = exact.Log(n / all)
 	}
 
-	everything := make([]int32, len(c.ids))
-	for i := range everything {
-		everything[i] = int32(i)
-	}
-	scores := make([]float32, len(c.ids))
+	scores := newMatrix(1, out.Rows)
 	partition := func(centre int32) (float64, error) {
+		err := rowvec.DotsAll(scores, rowsFrom(in, int(centre), 1), out)
 		sum := 0.0
-		err := dots(scores, rowsFrom(in, int(centre), 1), out, everything, []int{0, len(scores)})
-		for o, score := range scores {
+		for o, score := range scores.Data {
 			sum += exact.Exp(noise[o] + float64(score))
 		}
 		return exact.Log(sum), err
