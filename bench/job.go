@@ -158,7 +158,7 @@ func layerReport(s settings, stderr io.Writer, sides func(*model) []side) (*repo
 	}
 	bar.done()
 	r.CopyGBs = j.copyBytes() / median(copies) / 1e9
-	r.SkipGram, err = learn(text, s, stderr)
+	r.SkipGram, err = learn(text, s, stderr, nil)
 	return r, err
 }
 

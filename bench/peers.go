@@ -35,6 +35,7 @@ func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sampl
 	flags.IntVar(&c.Workers, "workers", 1, "`threads` of NumPy and PyTorch, goroutines of rowvec's layers")
 	match := flags.String("match", "", "only cases whose name matches `regexp`, such as Gather/vocab=50257")
 	brief := flags.Bool("brief", false, "print one line for each case, with the best of each library")
+	train := flags.Bool("skipgram", true, "train skip-gram too, if \"SkipGram\" matches -match")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if status, done := parse(flags, args); done {
 		return status
@@ -44,7 +45,8 @@ func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sampl
 		fmt.Fprintln(stderr, "bench: -match must be a regular expression, -rounds and -workers at least 1")
 		return 2
 	}
-	if c.total() == 0 {
+	*train = *train && c.match.MatchString("SkipGram")
+	if c.total() == 0 && !*train {
 		return exit(fmt.Errorf("no case matches %q", c.match), stderr)
 	}
 	if c.python, err = startPython(*name, c.Workers); err != nil {
@@ -56,7 +58,10 @@ func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sampl
 	}
 	c.Host, c.Python = thisHost(), c.python.pythonInfo
 	if *asJSON {
-		if err = c.compare(stderr, func([]faceOff) {}); err == nil {
+		if err = c.compare(stderr, func([]faceOff) {}); err == nil && *train {
+			err = c.train(stderr)
+		}
+		if err == nil {
 			out := json.NewEncoder(stdout)
 			out.SetIndent("", "  ")
 			err = out.Encode(&c)
@@ -69,10 +74,24 @@ func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sampl
 		layout = lines
 		fmt.Fprintf(stdout, "\n%-*s%8s%10s%11s%8s%9s%8s\n", briefColumns, "", ours, "naive Go", "vek, gonum", "NumPy", "PyTorch", copied)
 	}
-	if err = c.compare(stderr, func(faceOffs []faceOff) { io.WriteString(stdout, layout(faceOffs)) }); err == nil {
+	if err = c.compare(stderr, func(faceOffs []faceOff) { io.WriteString(stdout, layout(faceOffs)) }); err == nil && c.Results != nil {
 		io.WriteString(stdout, peersLegend+c.behind())
 	}
+	if err == nil && *train {
+		if err = c.train(stderr); err == nil && c.SkipGram != nil {
+			io.WriteString(stdout, c.SkipGram.table())
+		}
+	}
 	return exit(err, stderr)
+}
+
+// train is the training of the main job, with PyTorch as one more side.
+func (c *comparison) train(stderr io.Writer) error {
+	ids, _, err := readText("")
+	if err == nil {
+		c.SkipGram, err = learn(ids, settings{rounds: c.Rounds, workers: c.Workers}, stderr, c.python)
+	}
+	return err
 }
 
 // comparison is what to do and, where exported, what has come of it.
@@ -88,6 +107,8 @@ type comparison struct {
 	Workers int        `json:"workers"`
 	Rounds  int        `json:"rounds"`
 	Results []faceOff  `json:"results"`
+
+	SkipGram *lesson `json:"skip_gram,omitempty"`
 }
 
 // faceOff is a contest on one shape.

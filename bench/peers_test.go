@@ -66,7 +66,7 @@ func smallContests() []contest {
 
 func runSmallPeers(args ...string) (status int, out, errs string) {
 	var stdout, stderr bytes.Buffer
-	status = runPeers(append(args, "-rounds", "2"), &stdout, &stderr, smallContests(), time.Microsecond)
+	status = runPeers(append(args, "-rounds", "2", "-skipgram=false"), &stdout, &stderr, smallContests(), time.Microsecond)
 	return status, stdout.String(), stderr.String()
 }
 

@@ -67,6 +67,10 @@ type request struct {
 	Calls   int     `json:"calls"`
 	Warm    int     `json:"warm"`
 	Bytes   int     `json:"bytes"`
+
+	Rate    float64 `json:"rate"` // of Adagrad, as what follows
+	Initial float64 `json:"initial"`
+	Epsilon float64 `json:"epsilon"`
 }
 
 // answer is what python says, in front of the raw bytes that there may be.
@@ -188,6 +192,11 @@ func (p *python) result(side string) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.floats(a)
+}
+
+// floats returns the numbers behind an answer.
+func (p *python) floats(a answer) ([]float32, error) {
 	out := make([]float32, a.Bytes/4)
 	if err := binary.Read(p.from, binary.NativeEndian, out); err != nil {
 		return nil, p.failure(err)

@@ -236,10 +236,34 @@ func TestLogistic(t *testing.T) {
 }
 
 func TestShortText(t *testing.T) {
-	if r, err := learn(babble(heldOut*pieceSize-1), settings{rounds: 1, workers: 1}, io.Discard); r != nil || err != nil {
+	if r, err := learn(babble(heldOut*pieceSize-1), settings{rounds: 1, workers: 1}, io.Discard, nil); r != nil || err != nil {
 		t.Errorf("%+v, error %v", r, err)
 	}
-	if r, err := learn(babble(heldOut*pieceSize), settings{rounds: 1000, workers: 2, quick: true}, io.Discard); err != nil || !(r.HeldLoss > 0) {
+	if r, err := learn(babble(heldOut*pieceSize), settings{rounds: 1000, workers: 2, quick: true}, io.Discard, nil); err != nil || !(r.HeldLoss > 0) {
 		t.Errorf("%+v, error %v", r, err)
+	}
+}
+
+// TestSkipGramPyTorch has PyTorch as one more side, and whoever differs from the naive loops too much is an error.
+func TestSkipGramPyTorch(t *testing.T) {
+	path, pyTorch := pythonWithNumPy(t)
+	if !pyTorch {
+		t.Skip("NOT TESTED: skip-gram in PyTorch, for there is none")
+	}
+	p, err := startPython(path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.stop()
+	r, err := learn(babble(12000), settings{rounds: 2, workers: 1, quick: true}, io.Discard, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := r.Results[len(r.Results)-1]
+	if last.Side != "PyTorch" || !(last.TokensPS > 0) || !(math.Abs(r.PeerLoss-r.HeldLoss) < 1e-3) {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(r.table(), "PyTorch") {
+		t.Errorf("no PyTorch in\n%s", r.table())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/tiktoken-go/tokenizer"
@@ -34,6 +35,7 @@ type lesson struct {
 	HeldPairs int            `json:"held_out_pairs"`
 	HeldLoss  float64        `json:"held_out_loss"` // nats for a neighbour
 	Unigram   float64        `json:"unigram_loss"`
+	PeerLoss  float64        `json:"pytorch_loss,omitempty"`
 	SameBits  bool           `json:"same_bits"` // of all sides, in every weight and every sum of Adagrad
 	Results   []lessonResult `json:"results"`
 	Nearest   []neighbours   `json:"nearest"`
@@ -123,9 +125,9 @@ func (l *learner) round(batches int) error {
 	return nil
 }
 
-// learn trains all sides in turn, each with the same batches, and compares what they have come to. It returns nil for a
-// text that is too short to hold some of it out.
-func learn(ids []uint, s settings, stderr io.Writer) (*lesson, error) {
+// learn trains all sides in turn, each with the same batches, and compares what they have come to; PyTorch is one of them if
+// p is not nil and has it. It returns nil for a text that is too short to hold some of it out.
+func learn(ids []uint, s settings, stderr io.Writer, p *python) (*lesson, error) {
 	if len(ids) < heldOut*pieceSize {
 		return nil, nil
 	}
@@ -140,15 +142,23 @@ func learn(ids []uint, s settings, stderr io.Writer) (*lesson, error) {
 	}
 	t.Batches = t.Passes * ((len(all[0].sampler.passages) + batchSize - 1) / batchSize)
 	rounds := min(s.rounds, t.Batches)
-	bar := newProgress(stderr, "training", rounds*len(all))
-
+	size := func(r int) int { return (r+1)*t.Batches/rounds - r*t.Batches/rounds }
 	var works []work
 	for _, l := range all {
-		works = append(works, timed(func() error {
-			r := len(l.centres)
-			return l.round((r+1)*t.Batches/rounds - r*t.Batches/rounds)
-		}))
+		works = append(works, timed(func() error { return l.round(size(len(l.centres))) }))
 	}
+	var peer *pyTorchLearner
+	if p != nil && p.PyTorch != "" {
+		if peer, err = newPyTorchLearner(c, p); err != nil {
+			return nil, err
+		}
+		r := -1
+		works = append(works, func() (time.Duration, error) {
+			r++
+			return peer.round(size(r))
+		})
+	}
+	bar := newProgress(stderr, "training", rounds*len(works))
 	seconds, err := measure(rounds, works, bar.step)
 	if err != nil {
 		bar.clear()
@@ -160,22 +170,40 @@ func learn(ids []uint, s settings, stderr io.Writer) (*lesson, error) {
 		if err := l.sameAs(first); err != nil {
 			return nil, err
 		}
-		tokens, pairs := make([]float64, rounds), make([]float64, rounds)
-		for r, took := range seconds[i] {
-			tokens[r], pairs[r] = float64(l.centres[r])/took, float64(l.pairs[r])/took
-		}
-		t.Results = append(t.Results, lessonResult{l.name, median(tokens), median(pairs), ratio(seconds[0], seconds[i])})
+		t.add(l.name, first, seconds[0], seconds[i])
 	}
 	for r := range first.centres {
 		t.Centres += first.centres[r]
 		t.Pairs += first.pairs[r]
 	}
 	t.SameBits = true
-	if err := t.judge(c, first.tables[0], first.tables[1]); err != nil {
+	if t.HeldLoss, err = t.judge(c, first.tables[0], first.tables[1]); err != nil {
 		return nil, err
+	}
+	if peer != nil {
+		in, out, err := peer.tables()
+		if err != nil {
+			return nil, err
+		}
+		if t.PeerLoss, err = t.judge(c, in, out); err != nil {
+			return nil, err
+		}
+		if !(math.Abs(t.PeerLoss-t.HeldLoss) < pyTorchNear) {
+			return nil, fmt.Errorf("skip-gram: the held-out loss of PyTorch is %v, that of naive %v", t.PeerLoss, t.HeldLoss)
+		}
+		t.add("PyTorch", first, seconds[0], seconds[len(all)])
 	}
 	t.Nearest, err = nearest(c, first.tables[0])
 	return t, err
+}
+
+// add adds what a side has taken for the rounds of first.
+func (t *lesson) add(side string, first *learner, naive, seconds []float64) {
+	tokens, pairs := make([]float64, len(seconds)), make([]float64, len(seconds))
+	for r, took := range seconds {
+		tokens[r], pairs[r] = float64(first.centres[r])/took, float64(first.pairs[r])/took
+	}
+	t.Results = append(t.Results, lessonResult{side, median(tokens), median(pairs), ratio(naive, seconds)})
 }
 
 // sameAs reports the first place where two sides differ.
@@ -189,11 +217,12 @@ func (l *learner) sameAs(first *learner) error {
 	return nil
 }
 
-// judge sets the loss in the text that was held out: the cross-entropy of the neighbours of its tokens, where token o is a
+// judge returns the loss in the text that was held out: the cross-entropy of the neighbours of its tokens, where token o is a
 // neighbour of c with a probability proportional to noise(o)*exp(in[c]*out[o]), which is what skip-gram with
 // negative sampling learns (Levy and Goldberg, "Neural word embedding as implicit matrix factorization", 2014). The unigram
-// loss is that of the frequencies of tokens in the text that was trained on. Both of the text as it is thinned out.
-func (t *lesson) judge(c *corpus, in, out rowvec.Matrix) error {
+// loss, which it sets, is that of the frequencies of tokens in the text that was trained on. Both of the text as it is
+// thinned out.
+func (t *lesson) judge(c *corpus, in, out rowvec.Matrix) (float64, error) {
 	noise, unigram := make([]float64, len(c.ids)), make([]float64, len(c.ids)) // logarithms
 	for _, token := range c.noise {
 		noise[token]++
@@ -220,6 +249,7 @@ func (t *lesson) judge(c *corpus, in, out rowvec.Matrix) error {
 
 	partitions := make(map[int32]float64)
 	var loss, plain float64
+	t.HeldPairs = 0
 	s, b := newSampler(c, c.held, skipSeed, streamHeldOut), newMinibatch()
 	for s.next < len(s.passages) {
 		s.draw(b)
@@ -230,7 +260,7 @@ func (t *lesson) judge(c *corpus, in, out rowvec.Matrix) error {
 				if !ok {
 					var err error
 					if z, err = partition(centre); err != nil {
-						return err
+						return 0, err
 					}
 					partitions[centre] = z
 				}
@@ -245,10 +275,9 @@ func (t *lesson) judge(c *corpus, in, out rowvec.Matrix) error {
 			}
 		}
 	}
-	if t.HeldPairs > 0 {
-		t.HeldLoss, t.Unigram = loss/float64(t.HeldPairs), plain/float64(t.HeldPairs)
-	}
-	return nil
+	n := float64(max(1, t.HeldPairs))
+	t.Unigram = plain / n
+	return loss / n, nil
 }
 
 // Tokens whose neighbours are shown, if the text has them often enough.
@@ -334,6 +363,9 @@ func (t *lesson) table() string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("\nSame bits: all sides agree in every weight and every sum of squares at the end.\n")
+	if t.PeerLoss != 0 {
+		fmt.Fprintf(&b, "\nPyTorch has sparse gradients and gets its batches ready-made. Its loss is %.3f.\n", t.PeerLoss)
+	}
+	b.WriteString("\nSame bits: all sides in Go agree in every weight and every sum of squares at the end.\n")
 	return b.String()
 }
