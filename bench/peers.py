@@ -159,6 +159,58 @@ class Job:
             return time.perf_counter_ns() - begin
 
 
+class SkipGram:
+    """The training of bench/skipgram.go in PyTorch, with sparse gradients.
+
+    Of what was tried, this was the fastest: products of all centres of a passage with all rows took twice as long.
+    """
+
+    def __init__(self, message, raw):
+        rows, dim, self.noise = message["vocab"], message["dim"], message["n"]
+        tables = torch.frombuffer(raw, dtype=torch.float32).view(2, rows, dim)
+        self.tables = [torch.nn.Embedding.from_pretrained(t.clone(), freeze=False, sparse=True) for t in tables]
+        self.method = torch.optim.Adagrad(
+            [t.weight for t in self.tables], lr=message["rate"], eps=message["epsilon"],
+            initial_accumulator_value=message["initial"])
+
+    def batches(self, raw):
+        """Returns tensors for each batch.
+
+        A batch is int32: how many passages of how many centres and rows, and how many pairs; then the centres, the rows,
+        the weight of the noise of each centre (float32), and the centre and the row of each pair, counted over the batch.
+        """
+        numbers = torch.frombuffer(raw, dtype=torch.int32)
+        all, at = [], 0
+        while at < len(numbers):
+            passages, centres, rows, pairs = numbers[at:at + 4].tolist()
+            sizes = [4, passages * centres, passages * rows, passages * centres, pairs, pairs]
+            _, c, r, weight, of, near = numbers[at:at + sum(sizes)].split(sizes)
+            at += sum(sizes)
+            weight = weight.clone().view(torch.float32).view(passages, centres, 1)
+            all.append((c.long().view(passages, centres), r.long().view(passages, rows), of.long(), near.long(),
+                        weight.repeat(1, 1, self.noise)))
+        return all
+
+    def train(self, raw):
+        batches = self.batches(raw)
+        of_centres, of_rows = self.tables
+        loss = torch.nn.functional.binary_cross_entropy_with_logits
+        begin = time.perf_counter_ns()
+        for centres, rows, of, near, weight in batches:
+            self.method.zero_grad(set_to_none=True)
+            c, r = of_centres(centres), of_rows(rows)
+            noise = torch.bmm(c, r[:, :self.noise].transpose(1, 2))
+            pairs = (c.flatten(0, 1).index_select(0, of) * r.flatten(0, 1).index_select(0, near)).sum(-1)
+            total = loss(noise, torch.zeros_like(noise), weight, reduction="sum")
+            total = total + loss(pairs, torch.ones_like(pairs), reduction="sum")
+            total.backward()
+            self.method.step()
+        return time.perf_counter_ns() - begin
+
+    def learnt(self):
+        return as_bytes(torch.stack([t.weight.detach() for t in self.tables]))
+
+
 def numpy_view(room, kind, shape):
     return np.frombuffer(room, kind, math.prod(shape)).reshape(shape)
 
@@ -520,58 +572,6 @@ def bags(job, lib, v):
                 torch.index_select(table, 0, ids, out=chosen)
                 torch.amax(by_bag, 1, out=rows)
         yield "torch index_select, amax", loop
-
-
-class SkipGram:
-    """The training of bench/skipgram.go in PyTorch, with sparse gradients.
-
-    Of what was tried, this was the fastest: products of all centres of a passage with all rows took twice as long.
-    """
-
-    def __init__(self, message, raw):
-        rows, dim, self.noise = message["vocab"], message["dim"], message["n"]
-        tables = torch.frombuffer(raw, dtype=torch.float32).view(2, rows, dim)
-        self.tables = [torch.nn.Embedding.from_pretrained(t.clone(), freeze=False, sparse=True) for t in tables]
-        self.method = torch.optim.Adagrad(
-            [t.weight for t in self.tables], lr=message["rate"], eps=message["epsilon"],
-            initial_accumulator_value=message["initial"])
-
-    def batches(self, raw):
-        """Returns tensors for each batch.
-
-        A batch is int32: how many passages of how many centres and rows, and how many pairs; then the centres, the rows,
-        the weight of the noise of each centre (float32), and the centre and the row of each pair, counted over the batch.
-        """
-        numbers = torch.frombuffer(raw, dtype=torch.int32)
-        all, at = [], 0
-        while at < len(numbers):
-            passages, centres, rows, pairs = numbers[at:at + 4].tolist()
-            sizes = [4, passages * centres, passages * rows, passages * centres, pairs, pairs]
-            _, c, r, weight, of, near = numbers[at:at + sum(sizes)].split(sizes)
-            at += sum(sizes)
-            weight = weight.clone().view(torch.float32).view(passages, centres, 1)
-            all.append((c.long().view(passages, centres), r.long().view(passages, rows), of.long(), near.long(),
-                        weight.repeat(1, 1, self.noise)))
-        return all
-
-    def train(self, raw):
-        batches = self.batches(raw)
-        of_centres, of_rows = self.tables
-        loss = torch.nn.functional.binary_cross_entropy_with_logits
-        begin = time.perf_counter_ns()
-        for centres, rows, of, near, weight in batches:
-            self.method.zero_grad(set_to_none=True)
-            c, r = of_centres(centres), of_rows(rows)
-            noise = torch.bmm(c, r[:, :self.noise].transpose(1, 2))
-            pairs = (c.flatten(0, 1).index_select(0, of) * r.flatten(0, 1).index_select(0, near)).sum(-1)
-            total = loss(noise, torch.zeros_like(noise), weight, reduction="sum")
-            total = total + loss(pairs, torch.ones_like(pairs), reduction="sum")
-            total.backward()
-            self.method.step()
-        return time.perf_counter_ns() - begin
-
-    def learnt(self):
-        return as_bytes(torch.stack([t.weight.detach() for t in self.tables]))
 
 
 def load(name, missing):

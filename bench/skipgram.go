@@ -16,8 +16,8 @@ import (
 //	sum over o of -log logistic(in[c]*out[o]) + weight * sum over n of -log logistic(-in[c]*out[n])
 //
 // where weight makes of the noise of the passage what perPair tokens of it for each neighbour would weigh. Gradients are
-// those of the sum over a batch, with tables as they were before, and the method is Adagrad. Sums of squares that begin with
-// more than 0, and larger numbers to begin with than word2vec's, get as far in 4 passes as it would in 6.
+// those of the sum over a batch, with tables as they were before, and the method is Adagrad. With sums of squares that
+// begin with more than 0, and with larger numbers to begin with than word2vec's, 3 passes get as far as 4 would without.
 const (
 	skipDim     = 128
 	skipRate    = 0.15

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/binary"
+	"hash/crc32"
 	"io"
 	"math"
 	"slices"
@@ -28,6 +30,15 @@ func TestSkipGramSameBits(t *testing.T) {
 	const batches = 5
 	if err := want.round(batches); err != nil {
 		t.Fatal(err)
+	}
+	hash := crc32.NewIEEE()
+	for _, m := range want.tables {
+		if err := binary.Write(hash, binary.LittleEndian, m.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := hash.Sum32(), uint32(0xde6b793b); got != want { // every machine's
+		t.Errorf("checksum %#08x, want %#08x", got, want)
 	}
 	isatest.Each(t, func(t *testing.T) {
 		for _, workers := range []int{1, 2, 5} {
