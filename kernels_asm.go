@@ -158,8 +158,8 @@ const (
 )
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line.
-// linear are the rows in their order.
-func prefetch(linear, table *Matrix, stream bool) (ahead, burst int) {
+// linear are the rows in their order, and behind them come those of more ids.
+func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
 	bytes, size := table.Cols*4, extent(table)
 	if size <= cachedBytes/4 {
 		return 0, 0
@@ -171,7 +171,7 @@ func prefetch(linear, table *Matrix, stream bool) (ahead, burst int) {
 	case bytes > wholeBytes:
 		burst = 0
 	case !byLines || stream || bytes < lineBytes:
-	case bytes < middleBytes || extent(linear) > spareBytes/4:
+	case bytes < middleBytes || extent(linear)+more*linear.Stride > spareBytes/4:
 		burst = 0
 	}
 	if burst != 0 {
@@ -188,7 +188,7 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 // rows are written past the caches if h asks for it and that can be.
 func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 	stream := h.stream && streams(linear)
-	ahead, burst := prefetch(linear, table, stream)
+	ahead, burst := prefetch(linear, table, h.more, stream)
 	return rowArgs{
 		linear:       &linear.Data[0],
 		linearStride: uintptr(linear.Stride) * 4,

@@ -79,7 +79,7 @@ func dotsAll(dst, a, table *Matrix) {
 
 // dotRowsOf returns the arguments that do not depend on ids. None of the matrices is empty.
 func dotRowsOf(dst, a, table *Matrix) dotArgs {
-	ahead, burst := prefetch(dst, table, true)
+	ahead, burst := prefetch(dst, table, 0, true)
 	if burst == 0 {
 		burst = longBurst // there is no prefetching line by line
 	}
