@@ -31,6 +31,7 @@ func BenchmarkUpdateRowAdagrad(b *testing.B) { benchmark(b, "UpdateRowAdagrad") 
 func BenchmarkUpdateAdagrad(b *testing.B)    { benchmark(b, "UpdateAdagrad") }
 func BenchmarkUpdateAdam(b *testing.B)       { benchmark(b, "UpdateAdam") }
 func BenchmarkDropout(b *testing.B)          { benchmark(b, "Dropout") }
+func BenchmarkDots(b *testing.B)             { benchmark(b, "Dots") }
 
 // The memory of all benchmarks, and what makes their results count as used.
 var (

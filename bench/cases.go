@@ -93,6 +93,12 @@ var cases = map[string][]shape{
 		{dim: 768, ids: 8192, seq: 1024, cache: "cold"},
 		{dim: 64, ids: 2048, seq: 128, cache: "warm"},
 	},
+	"Dots": { // of seq rows
+		{vocab: 50257, dim: 768, ids: 1024, seq: 64, dist: "uniform", cache: "cold"},
+		{vocab: 50257, dim: 768, ids: 1024, seq: 1, dist: "uniform", cache: "cold"},
+		{vocab: 1000, dim: 512, ids: 1024, seq: 16, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 64, ids: 1024, seq: 16, dist: "uniform", cache: "warm"},
+	},
 	"AddScaled":        {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
 	"Add":              {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},
 	"Scale":            {{n: inL1, cache: "warm"}, {n: large, cache: "cold"}},

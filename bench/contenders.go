@@ -31,6 +31,7 @@ type kernel struct {
 	weighs   bool          // needs a weight for each id
 	sparse   bool          // needs a row-sparse gradient
 	method   lookup.Method // of the optimizer that it takes steps of, whose gradients are sparse; nil for none
+	scores   bool          // needs scores of positions against chosen rows, each of them a sum in an order of our own
 }
 
 // peer is another library, or another of our kernels that can do the same.
@@ -138,6 +139,31 @@ var rowKernels = []kernel{
 				vek32.Add_Inplace(m.positions.Row(i%m.positions.Rows), m.rows.Row(i))
 			}
 		}}},
+	},
+	{
+		name:   "Dots",
+		bytes:  func(s shape) int { return s.ids*(4+4*s.dim) + 4*s.seq*(s.dim+s.ids) },
+		scores: true,
+		naive: func(m *memory, ids []int32) {
+			naiveDots(m.scores.Data, m.positions.Data, m.table.Data, ids, m.table.Cols)
+		},
+		ours: func(m *memory, ids []int32) error { return rowvec.Dots(m.scores, m.positions, m.table, ids) },
+		peers: []peer{
+			{"vek32", func(m *memory, ids []int32) {
+				for j, id := range ids {
+					for i := range m.positions.Rows {
+						m.scores.Row(i)[j] = vek32.Dot(m.positions.Row(i), m.table.Row(int(id)))
+					}
+				}
+			}},
+			{"gonum", func(m *memory, ids []int32) {
+				for j, id := range ids {
+					for i := range m.positions.Rows {
+						m.scores.Row(i)[j] = blas32.Dot(vector(m.positions.Row(i)), vector(m.table.Row(int(id))))
+					}
+				}
+			}},
+		},
 	},
 	{
 		name:  "AddScaled",

@@ -20,6 +20,7 @@ type memory struct {
 	outGrad   rowvec.Matrix   // of rows
 	states    []rowvec.Matrix // that an optimizer keeps, of the shape of table
 	sums      []float32       // one for each row of table
+	scores    rowvec.Matrix   // of positions against rows of table
 	scale     float32
 	x, y      []float32 // vectors
 
@@ -77,6 +78,9 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	}
 	if k.angles {
 		m.angleA, m.angleB = angles(s.n, 0.7), angles(s.n, 0.013)
+	}
+	if k.scores {
+		m.scores = rowvec.Matrix{Rows: s.seq, Cols: s.ids, Data: make([]float32, s.seq*s.ids), Stride: s.ids}
 	}
 	if k.trains {
 		m.grad, m.outGrad = matrix(&a.grad, s.vocab, zeros), matrix(&a.outGrad, s.ids, outGradPart)

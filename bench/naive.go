@@ -56,6 +56,20 @@ func naiveAddBatches(dst, src []float32, n, dim, seq int) {
 	}
 }
 
+func naiveDots[I rowvec.ID](dst, a, table []float32, ids []I, dim int) {
+	for i := range len(a) / dim {
+		x := row(a, i, dim)
+		for j, id := range ids {
+			y := row(table, int(id), dim)[:len(x)]
+			sum := float32(0)
+			for k, v := range x {
+				sum += float32(v * y[k])
+			}
+			dst[i*len(ids)+j] = sum
+		}
+	}
+}
+
 func naiveAddScaled(dst []float32, alpha float32, src []float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {

@@ -213,10 +213,10 @@ func (k *kept) keep(in *Input, padding int) {
 		first, end := in.sequenceSpan(b)
 		for i := first; i < end; i++ {
 			id := in.ids.at(i)
-			if id == uint64(padding) {
+			if id == padding {
 				continue
 			}
-			k.ids = append(k.ids, id)
+			k.ids = append(k.ids, uint64(id))
 			if in.weights != nil {
 				k.weights = append(k.weights, in.weights[i])
 			}
@@ -391,7 +391,7 @@ func (b *Bag) BackwardWeights(dWeights []float32, in Input, dOut rowvec.Matrix) 
 				return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
 			}
 			for i, x := range dots[:n] {
-				if e.padding < 0 || in.ids.at(first+i) != uint64(e.padding) {
+				if e.padding < 0 || in.ids.at(first+i) != e.padding {
 					dWeights[first+i] += x
 				}
 			}

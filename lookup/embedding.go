@@ -10,6 +10,8 @@
 // norms (MaxNorm); backward passes write to the gradients they are given, so each of those may be in one call at a time, and
 // optimizers to their table, which nobody else may use then. Nothing is allocated in steady state.
 //
+// Output turns hidden states into the logits of all tokens, or of some, with the table of an embedding.
+//
 // Save and Load keep parameters, and whatever else training needs, in safetensors files.
 //
 // Errors are those of package rowvec, and name the method: ShapeError for sizes and lengths that do not fit, IndexError

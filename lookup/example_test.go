@@ -359,6 +359,61 @@ func ExampleLayer_String() {
 	// Output: Layer(vocab=3, dim=4, max=100, positions=learned)
 }
 
+func ExampleNewOutput() {
+	output, err := lookup.NewOutput(small())
+	fmt.Println(output, err)
+	// Output: Output(vocab=3, dim=4) <nil>
+}
+
+// The logits of two hidden states.
+func ExampleOutput_Forward() {
+	output, _ := lookup.NewOutput(small())
+	h := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: []float32{1, 0, 0, 0, 1, 1, 1, 1}}
+	logits, _ := rowvec.NewMatrix(2, 3)
+	err := output.Forward(logits, h)
+	fmt.Println(logits.Data, err)
+	// Output: [0 1 5 0 10 26] <nil>
+}
+
+// The logits of a target and of a sample beside it.
+func ExampleOutput_ForwardSampled() {
+	output, _ := lookup.NewOutput(small())
+	h := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{0, 1, 0, 0}}
+	logits, _ := rowvec.NewMatrix(1, 2)
+	err := output.ForwardSampled(logits, h, lookup.Sequence([]int{2, 1}))
+	fmt.Println(logits.Data, err)
+	// Output: [6 2] <nil>
+}
+
+func ExampleOutput_Backward() {
+	output, _ := lookup.NewOutput(small())
+	h := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{0, 1, 0, 0}}
+	dLogits := rowvec.Matrix{Rows: 1, Cols: 3, Stride: 3, Data: []float32{0, 1, -1}}
+	dH, _ := rowvec.NewMatrix(1, 4)
+	grad, _ := rowvec.NewMatrix(3, 4)
+	err := output.Backward(dH, grad, dLogits, h)
+	fmt.Println(dH.Data, grad.Row(1), grad.Row(2), err)
+	// Output: [-4 -4 -4 -4] [0 1 0 0] [0 -1 0 0] <nil>
+}
+
+// Token 2 occurs twice.
+func ExampleOutput_BackwardSampled() {
+	output, _ := lookup.NewOutput(small())
+	h := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{0, 1, 0, 0}}
+	dLogits := rowvec.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{2, 3}}
+	dH, _ := rowvec.NewMatrix(1, 4)
+	grad, _ := rowvec.NewMatrix(3, 4)
+	err := output.BackwardSampled(dH, grad, lookup.Sequence([]int{2, 2}), dLogits, h)
+	fmt.Println(dH.Data, grad.Row(2), err)
+	// Output: [25 30 35 40] [0 5 0 0] <nil>
+}
+
+func ExampleOutput_String() {
+	output, _ := lookup.NewOutput(small())
+	fmt.Println(output.String())
+	// Output: Output(vocab=3, dim=4)
+}
+
 // A checkpoint of a table and of the squared gradients that an optimizer has added up for it, after 1,000 steps.
 func ExampleSave() {
 	dir, err := os.MkdirTemp("", "rowvec")

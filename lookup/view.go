@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"math"
 	"slices"
 	"unsafe"
 
@@ -112,12 +113,18 @@ func (v view) has(id int) bool {
 	return slices.Contains(as[uint32](v), uint32(id))
 }
 
-// at returns id number i.
-func (v view) at(i int) uint64 {
+// at returns id number i, or -1 for one that int cannot hold.
+func (v view) at(i int) int {
+	var id uint64
 	if v.wide() {
-		return as[uint64](v)[i]
+		id = as[uint64](v)[i]
+	} else {
+		id = uint64(as[uint32](v)[i])
 	}
-	return uint64(as[uint32](v)[i])
+	if id > math.MaxInt {
+		return -1
+	}
+	return int(id)
 }
 
 // runWithout returns the first run at or behind lo of ids that are not id; it is empty at the end.

@@ -189,6 +189,18 @@ type Bag struct {
 	Max      Matrix `json:"max"`
 }
 
+// Output is a case of an output layer that shares the table of its input: Logits = H times the transpose of Table, and back.
+// Its results are PyTorch's, which adds in orders of its own: see CloseDots.
+type Output struct {
+	Name    string `json:"name"`
+	Table   Matrix `json:"table"`
+	H       Matrix `json:"h"`
+	Logits  Matrix `json:"logits"`
+	DLogits Matrix `json:"dlogits"` // the gradient of Logits
+	DH      Matrix `json:"dh"`
+	Grad    Matrix `json:"grad"` // of Table
+}
+
 // ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
 // it gets; so do the functions below.
 func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }
@@ -213,6 +225,9 @@ func LayerCases(tb testing.TB) []Layer { tb.Helper(); return load[Layer](tb, "la
 
 // SinusoidCases returns the cases of sinusoid.json.
 func SinusoidCases(tb testing.TB) []Sinusoid { tb.Helper(); return load[Sinusoid](tb, "sinusoid.json") }
+
+// OutputCases returns the cases of output.json.
+func OutputCases(tb testing.TB) []Output { tb.Helper(); return load[Output](tb, "output.json") }
 
 // VectorCases returns the cases of vector.json.
 func VectorCases(tb testing.TB) []Vector { tb.Helper(); return load[Vector](tb, "vector.json") }
@@ -417,6 +432,34 @@ func CloseUpdate(tb testing.TB, what string, got kernels.Matrix, want Matrix, mo
 				continue
 			}
 			if bound := float64(roundings) * 0x1p-24 * sum; !(math.Abs(float64(x)-float64(y)) <= bound) {
+			}
+		}
+	}
+}
+
+// DotError bounds the difference of two sums of n products in float32, in whatever order and fused or not, whose sizes add
+// up to size: each of the two rounds a product once, and its sum with others at most n-1 times.
+func DotError(size float64, n int) float64 {
+	u := float64(n) * 0x1p-24
+	return 2 * size * u / (1 - u)
+}
+
+// CloseDots reports the first element of got, a sum of n products of which term returns number k for row i and column j,
+// that is further from want than DotError permits.
+func CloseDots(tb testing.TB, what string, got kernels.Matrix, want Matrix, term func(i, j, k int) float32, n int) {
+	tb.Helper()
+	if got.Rows != want.Rows || got.Cols != want.Cols {
+		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
+		return
+	}
+	for i := range got.Rows {
+		for j, x := range got.Row(i) {
+			size := 0.0
+			for k := range n {
+				size += math.Abs(float64(term(i, j, k)))
+			}
+			bound := DotError(size*(1+0x1p-20), n)
+			if y := want.Row(i)[j]; !(math.Abs(float64(x)-float64(y)) <= bound) {
 				tb.Errorf("%s: row %d, column %d: %v, want %v within %g", what, i, j, x, y, bound)
 				return
 			}

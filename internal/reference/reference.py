@@ -584,6 +584,25 @@ def bag():
           "element counts if it is greater. weighted sums weights[i]*table[ids[i]], product and sum apart, as PyTorch's "
           "embedding, * and index_add_ do; embedding_bag with per_sample_weights fuses them, and is within the bounds of "
           "rounding.", cases)
+# The output layer that shares the table of its input.
+
+def output_case(dim, seed):
+    draw = random(seed)
+    vocab, n = 4, 2
+    table, h = nn.Parameter(tensor(draw(vocab, dim))), nn.Parameter(tensor(draw(n, dim)))
+    logits = nn.functional.linear(h, table)
+    dlogits = draw(n, vocab)
+    logits.backward(tensor(dlogits))
+    exact = h.detach().numpy().astype(np.float64) @ table.detach().numpy().astype(np.float64).T
+    assert np.allclose(logits.detach().numpy(), exact, rtol=1e-4, atol=1e-2)
+    return {"name": "dim=%d" % dim, "table": matrix(table.detach().numpy()), "h": matrix(h.detach().numpy()),
+            "logits": matrix(logits.detach().numpy()), "dlogits": matrix(dlogits), "dh": matrix(h.grad.numpy()),
+            "grad": matrix(table.grad.numpy())}
+
+
+def output():
+    write("output", "logits = h @ table.T by PyTorch's linear, and the gradients of h and table from dlogits, each in an order "
+          "of its own, fused or not.", [output_case(dim, 700 + k) for k, dim in enumerate([3, 37])])
 
 
 assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
@@ -599,3 +618,4 @@ embedding_bag()
 training()
 update()
 bag()
+output()

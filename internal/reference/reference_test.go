@@ -24,6 +24,7 @@ func TestFiles(t *testing.T) {
 		"training.json":     len(TrainingCases(t)),
 		"update.json":       len(UpdateCases(t)),
 		"bag.json":          len(BagCases(t)),
+		"output.json":       len(OutputCases(t)),
 	}
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {

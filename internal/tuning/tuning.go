@@ -39,9 +39,17 @@ var ParallelElements = 1 << 20
 // (32,768 x 128); 1.08 and 0.98 at 6 Mi (8,192 x 768), with Zipf ids 1.01 and 1.20; 1.44 and 1.17 at 8 Mi (2,048 x 4,096).
 var ParallelGradientElements = 6 << 20
 
+// ParallelProducts is the number of products from which on a second worker computes logits and their gradients with the
+// first: some 100 us of work, several times what it takes to start one. It was not measured on a quiet machine.
+var ParallelProducts = 4 << 20
+
 // Lower makes every call large, and returns the function that undoes it.
 func Lower() (undo func()) {
 	stream, forward, backward := StreamBytes, ParallelElements, ParallelGradientElements
-	StreamBytes, ParallelElements, ParallelGradientElements = 0, 0, 0
-	return func() { StreamBytes, ParallelElements, ParallelGradientElements = stream, forward, backward }
+	products := ParallelProducts
+	StreamBytes, ParallelElements, ParallelGradientElements, ParallelProducts = 0, 0, 0, 0
+	return func() {
+		StreamBytes, ParallelElements, ParallelGradientElements = stream, forward, backward
+		ParallelProducts = products
+	}
 }

@@ -1,0 +1,233 @@
+package lookup
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/internal/work"
+)
+
+// Output is the output layer of a language model that shares the table of its input (Press and Wolf, "Using the output
+// embedding to improve language models", 2017): the logits of a hidden state h are its dot products with the rows of the
+// table, of all or of chosen ones, as a sampled softmax needs them. There is no bias.
+//
+// The table is used as it is: unscaled also where the embedding is Scaled (Vaswani et al., "Attention is all you need",
+// 2017, 3.4), and the row of a padding id is one like any other.
+type Output struct{ tokens *Embedding }
+
+// NewOutput returns the output layer that shares the table of tokens, and their number of workers.
+func NewOutput(tokens *Embedding) (*Output, error) {
+	if tokens == nil {
+		return nil, errors.New("rowvec: lookup.NewOutput: tokens is nil")
+	}
+	return &Output{tokens}, nil
+}
+
+// Forward sets row i of logits to the dot products of row i of h with all rows of the table, by rowvec.DotsAll. logits has
+// a row for each of h and Vocab columns, h has Dim columns.
+func (o *Output) Forward(logits, h rowvec.Matrix) error {
+	return o.forward("lookup.Output.Forward", logits, h, nil)
+}
+
+// ForwardSampled sets element j of row i of logits to the dot product of row i of h with the row of token j, by
+// rowvec.Dots. logits has a row for each of h and a column for each token; tokens may repeat. Neither the shape of the
+// batch of tokens nor their positions matter.
+func (o *Output) ForwardSampled(logits, h rowvec.Matrix, in Input) error {
+	return o.forward("lookup.Output.ForwardSampled", logits, h, &in)
+}
+
+// Backward adds the gradients of Forward, given the gradient dLogits of its result: row i of dH grows by dLogits[i][j]
+// times row j of the table, for j ascending, and row j of grad, a dense gradient of the table, by dLogits[i][j] times row i
+// of h, for i ascending. Each product is rounded before the sum. A model that shares its table has both its gradients, this
+// and that of Embedding.Backward, in one grad.
+func (o *Output) Backward(dH, grad, dLogits, h rowvec.Matrix) error {
+	return o.backward("lookup.Output.Backward", dH, grad, nil, dLogits, h)
+}
+
+// BackwardSampled adds the gradients of ForwardSampled: row i of dH grows by dLogits[i][j] times the row of token j, for j
+// ascending, and the row of token j in grad by dLogits[i][j] times row i of h, for i ascending, one token after the other
+// where they repeat. See Backward.
+func (o *Output) BackwardSampled(dH, grad rowvec.Matrix, in Input, dLogits, h rowvec.Matrix) error {
+	return o.backward("lookup.Output.BackwardSampled", dH, grad, &in, dLogits, h)
+}
+
+// String says what the layer is, such as Output(vocab=50257, dim=768).
+func (o *Output) String() string {
+	return fmt.Sprintf("Output(vocab=%d, dim=%d)", o.tokens.Vocab(), o.tokens.Dim())
+}
+
+// outputPass is a call on its way: see pass.
+type outputPass struct {
+	table, logits, h rowvec.Matrix // logits or their gradient
+	dH, grad         rowvec.Matrix
+	ids              view
+	sampled          bool
+	size             int // of a part: columns of logits forward, and of the table backward
+
+	forward, backward *work.Crew
+}
+
+var outputPasses = sync.Pool{New: func() any {
+	p := new(outputPass)
+	p.forward, p.backward = work.New(p.forwardPart), work.New(p.backwardPart)
+	return p
+}}
+
+func (p *outputPass) end(op string, err error) error {
+	*p = outputPass{forward: p.forward, backward: p.backward}
+	outputPasses.Put(p)
+	if err == nil {
+		return nil
+	}
+	var index *rowvec.IndexError
+	if errors.As(err, &index) || errors.Is(err, rowvec.ErrChanged) {
+		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+	}
+	return err
+}
+
+// check reports logits, or their gradient, and hidden states that do not fit, and returns the number of rows of the table.
+func (o *Output) check(op, name string, logits, h rowvec.Matrix, in *Input) (n int, err error) {
+	n = o.tokens.Vocab()
+	if in != nil {
+		if err := in.check(op, n); err != nil {
+			return 0, err
+		}
+		n = in.Len()
+	}
+	if err := check.Matrix(op, "h", h, o.tokens.Dim()); err != nil {
+		return 0, err
+	}
+	return n, check.Shape(op, name, logits, h.Rows, n)
+}
+
+// apart reports that dst, which is about to be written to, shares memory with the table, hidden states or ids.
+func (o *Output) apart(op, name string, dst, h rowvec.Matrix, in *Input) error {
+	if err := check.Apart(op, name, dst, "token table", o.tokens.weight); err != nil {
+		return err
+	}
+	if err := check.Apart(op, name, dst, "h", h); err != nil || in == nil {
+		return err
+	}
+	return in.apart(op, name, dst)
+}
+
+// begin returns a pass, and how many workers share it.
+func (o *Output) begin(logits, h rowvec.Matrix, in *Input) (p *outputPass, workers int) {
+	p = outputPasses.Get().(*outputPass)
+	p.table, p.logits, p.h = o.tokens.weight, logits, h
+	if in != nil {
+		p.ids, p.sampled = in.ids, true
+	}
+	if logits.Rows < tuning.ParallelProducts/logits.Cols/o.tokens.Dim() {
+		return p, 1
+	}
+	return p, o.tokens.workers
+}
+
+// outputColumns is what the sizes of parts are multiples of: of all numbers of rows that the kernel does at a time, and of
+// a cache line of logits.
+const outputColumns = 48
+
+func (o *Output) forward(op string, logits, h rowvec.Matrix, in *Input) error {
+	n, err := o.check(op, "logits", logits, h, in)
+	if err != nil {
+		return err
+	}
+	if err := o.apart(op, "logits", logits, h, in); err != nil || n == 0 || h.Rows == 0 {
+		return err
+	}
+	p, workers := o.begin(logits, h, in)
+	p.size = n
+	if workers > 1 {
+		p.size = (n/workers/4/outputColumns + 1) * outputColumns
+	}
+	return p.end(op, p.forward.Do(workers, (n+p.size-1)/p.size))
+}
+
+// forwardPart does a range of columns of the logits, each of which depends on a row of the table alone.
+func (p *outputPass) forwardPart(part int) error {
+	lo := part * p.size
+	hi := min(lo+p.size, p.logits.Cols)
+	logits := columns(p.logits, lo, hi)
+	if p.sampled {
+		return p.ids.slice(lo, hi).dots(logits, p.h, p.table)
+	}
+	return rowvec.DotsAll(logits, p.h, rows(p.table, lo, hi))
+}
+
+func (o *Output) backward(op string, dH, grad rowvec.Matrix, in *Input, dLogits, h rowvec.Matrix) error {
+	n, err := o.check(op, "dLogits", dLogits, h, in)
+	if err != nil {
+		return err
+	}
+	dim := o.tokens.Dim()
+	if err := check.Shape(op, "dH", dH, h.Rows, dim); err != nil {
+		return err
+	}
+	if err := check.Shape(op, "token gradient", grad, o.tokens.Vocab(), dim); err != nil {
+		return err
+	}
+	for _, dst := range [...]struct {
+		name string
+		m    rowvec.Matrix
+	}{{"dH", dH}, {"token gradient", grad}} {
+		if err := o.apart(op, dst.name, dst.m, h, in); err != nil {
+			return err
+		}
+		if err := check.Apart(op, dst.name, dst.m, "dLogits", dLogits); err != nil {
+			return err
+		}
+	}
+	if err := check.Apart(op, "dH", dH, "token gradient", grad); err != nil || n == 0 || h.Rows == 0 {
+		return err
+	}
+	p, workers := o.begin(dLogits, h, in)
+	p.dH, p.grad = dH, grad
+	p.size = max(partColumns, ((dim+workers-1)/workers+lineElements-1)&^(lineElements-1))
+	return p.end(op, p.backward.Do(workers, (dim+p.size-1)/p.size))
+}
+
+// outputRows is how many rows of the table are added to one row of dH before it is the turn of the next: they stay in the
+// first-level cache.
+const outputRows = 8
+
+// backwardPart does a range of columns of both gradients, like that of a pass.
+func (p *outputPass) backwardPart(part int) error {
+	lo := part * p.size
+	hi := min(lo+p.size, p.table.Cols)
+	for first := 0; first < p.logits.Cols; first += outputRows {
+		var ids [outputRows]int
+		chunk := ids[:min(outputRows, p.logits.Cols-first)]
+		for k := range chunk {
+			chunk[k] = first + k
+			if p.sampled {
+				chunk[k] = p.ids.at(first + k)
+			}
+			if uint(chunk[k]) >= uint(p.table.Rows) {
+				return rowvec.ErrChanged
+			}
+		}
+		for i := range p.h.Rows {
+			dst := p.dH.Row(i)[lo:hi]
+			for k, w := range p.logits.Row(i)[first : first+len(chunk)] {
+				if err := rowvec.AddScaled(dst, w, p.table.Row(chunk[k])[lo:hi]); err != nil {
+					return err
+				}
+			}
+		}
+		for k, id := range chunk {
+			dst := p.grad.Row(id)[lo:hi]
+			for i := range p.h.Rows {
+				if err := rowvec.AddScaled(dst, p.logits.Row(i)[first+k], p.h.Row(i)[lo:hi]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package lookup_test
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/reference"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/kernels"
+	"github.com/rowvec/rowvec/lookup"
+)
+
+// plainOutput is the definition of the gradients, one product after the other; ids are those of the columns of dLogits.
+func plainOutput(dH, grad, table rowvec.Matrix, ids []int, dLogits, h rowvec.Matrix) {
+	for i := range h.Rows {
+		for j, id := range ids {
+			for k, w := range table.Row(id) {
+				dH.Row(i)[k] += float32(dLogits.Row(i)[j] * w)
+			}
+		}
+	}
+	for j, id := range ids {
+		for i := range h.Rows {
+			for k, x := range h.Row(i) {
+				grad.Row(id)[k] += float32(dLogits.Row(i)[j] * x)
+			}
+		}
+	}
+}
+
+// everyID returns 0 to vocab-1.
+func everyID() (ids []int) {
+	for id := range vocab {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// TestOutput holds the layer to its definition, for any number of workers.
+func TestOutput(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 6, 33, 200} {
+			for _, workers := range []int{1, 2, 3, 100} {
+				tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Xavier(5), lookup.Scaled(), lookup.Padding(padded), lookup.Workers(workers)))
+				output := must(lookup.NewOutput(tokens))
+				for _, queries := range []int{0, 1, 7} {
+					h := fill(newMatrix(t, queries, dim), 3)
+					typed, some := randomIDs[int32](301)
+					short, few := randomIDs[uint64](9)
+					for _, c := range []struct {
+						in  *lookup.Input
+						ids []int
+					}{
+						{nil, everyID()}, {ptrTo(lookup.Sequence(typed)), some}, {ptrTo(lookup.Batch(short, 3)), few}, {ptrTo(lookup.Sequence[int](nil)), nil},
+					} {
+						logits, want := newMatrix(t, queries, len(c.ids)), newMatrix(t, queries, len(c.ids))
+						kernels.Dots(want, h, tokens.Weight(), c.ids)
+						dH, grad := fill(newMatrix(t, queries, dim), 4), fill(newMatrix(t, vocab, dim), 5)
+						wantDH, wantGrad := fill(newMatrix(t, queries, dim), 4), fill(newMatrix(t, vocab, dim), 5)
+						dLogits := fill(newMatrix(t, queries, len(c.ids)), 6)
+						plainOutput(wantDH, wantGrad, tokens.Weight(), c.ids, dLogits, h)
+						var forward, backward error
+						if c.in == nil {
+							forward = output.Forward(logits, h)
+							backward = output.Backward(dH, grad, dLogits, h)
+						} else {
+							forward = output.ForwardSampled(logits, h, *c.in)
+							backward = output.BackwardSampled(dH, grad, *c.in, dLogits, h)
+						}
+						if forward != nil || backward != nil {
+							t.Fatal(forward, backward)
+						}
+						compare(t, "logits", logits, want)
+						compare(t, "dH", dH, wantDH)
+						compare(t, "grad", grad, wantGrad)
+					}
+				}
+			}
+		}
+	})
+}
+
+func ptrTo(in lookup.Input) *lookup.Input { return &in }
+
+// TestOutputGradient holds the gradients of a loss, the sum of the squares of all logits, to its differences, in float64.
+func TestOutputGradient(t *testing.T) {
+	const dim, queries = 5, 3
+	tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 5)))
+	output := must(lookup.NewOutput(tokens))
+	table, h := tokens.Weight(), fill(newMatrix(t, queries, dim), 3)
+	ids := []int{4, 9, 4, 0, vocab - 1}
+	in := lookup.Sequence(ids)
+	loss := func(table, h []float64) (sum float64) {
+		for i := range queries {
+			for _, id := range ids {
+				logit := 0.0
+				for k := range dim {
+					logit += h[i*dim+k] * table[id*dim+k]
+				}
+				sum += logit * logit
+			}
+		}
+		return sum
+	}
+	logits := newMatrix(t, queries, len(ids))
+	if err := output.ForwardSampled(logits, h, in); err != nil {
+		t.Fatal(err)
+	}
+	rowvec.Scale(logits.Data, 2) // the gradient of the squares
+	dH, grad := newMatrix(t, queries, dim), newMatrix(t, vocab, dim)
+	if err := output.BackwardSampled(dH, grad, in, logits, h); err != nil {
+		t.Fatal(err)
+	}
+	wide := func(m rowvec.Matrix) (x []float64) {
+		for _, v := range m.Data {
+			x = append(x, float64(v))
+		}
+		return x
+	}
+	x, y := wide(table), wide(h)
+	check := func(name string, variable []float64, got []float32) {
+		const step = 1e-4
+		for i := range got {
+			saved := variable[i]
+			variable[i] = saved + step
+			above := loss(x, y)
+			variable[i] = saved - step
+			want := (above - loss(x, y)) / (2 * step)
+			variable[i] = saved
+			if math.Abs(float64(got[i])-want) > 1e-4*(1+math.Abs(want)) {
+				t.Errorf("%s: element %d is %v, want %v", name, i, got[i], want)
+			}
+		}
+	}
+	check("grad", x, grad.Data)
+	check("dH", y, dH.Data)
+}
+
+func TestOutputMisuse(t *testing.T) {
+	const dim = 4
+	tokens := must(lookup.NewEmbedding(10, dim))
+	output := must(lookup.NewOutput(tokens))
+	if _, err := lookup.NewOutput(nil); err == nil || err.Error() != "rowvec: lookup.NewOutput: tokens is nil" {
+		t.Error(err)
+	}
+	type call struct{ logits, h, dH, grad rowvec.Matrix }
+	for _, c := range []struct {
+		spoil             func(c *call, ids []int)
+		forward, backward string
+	}{
+		{func(*call, []int) {}, "", ""},
+		{func(_ *call, ids []int) { ids[1] = 10 }, "rowvec: id 10 at position 1 is outside [0, 10)", "rowvec: id 10 at position 1 is outside [0, 10)"},
+		{func(c *call, _ []int) { c.h.Cols = 3 }, "ForwardSampled: h.Cols is 3, want 4", "BackwardSampled: h.Cols is 3, want 4"},
+		{func(c *call, _ []int) { c.h.Rows = 1 }, "ForwardSampled: logits.Rows is 2, want 1", "BackwardSampled: dLogits.Rows is 2, want 1"},
+		{func(c *call, _ []int) { c.logits.Cols = 2 }, "ForwardSampled: logits.Cols is 2, want 3", "BackwardSampled: dLogits.Cols is 2, want 3"},
+		{func(c *call, _ []int) { c.dH.Rows = 1 }, "", "BackwardSampled: dH.Rows is 1, want 2"},
+		{func(c *call, _ []int) { c.grad.Rows = 9 }, "", "BackwardSampled: token gradient.Rows is 9, want 10"},
+		{func(c *call, _ []int) { c.grad.Data = c.grad.Data[:39] }, "", "BackwardSampled: len(token gradient.Data) is 39, want at least 40"},
+		{func(c *call, _ []int) { c.logits.Data = c.h.Data }, "ForwardSampled: logits overlaps h", ""},
+		{func(c *call, _ []int) { c.logits.Data = tokens.Weight().Data }, "ForwardSampled: logits overlaps token table", ""},
+		{func(c *call, _ []int) { c.dH = c.h }, "", "BackwardSampled: dH overlaps h"},
+		{func(c *call, _ []int) { c.dH.Data = tokens.Weight().Data[3:] }, "", "BackwardSampled: dH overlaps token table"},
+		{func(c *call, _ []int) { c.dH.Data = c.grad.Data[3:] }, "", "BackwardSampled: dH overlaps token gradient"},
+		{func(c *call, _ []int) { c.grad = tokens.Weight() }, "", "BackwardSampled: token gradient overlaps token table"},
+		{func(c *call, _ []int) { c.h.Data = c.grad.Data[3:] }, "", "BackwardSampled: token gradient overlaps h"},
+		{func(c *call, _ []int) { c.logits.Data = c.grad.Data[3:] }, "", "BackwardSampled: token gradient overlaps dLogits"},
+		{func(c *call, _ []int) { c.logits.Data = c.dH.Data[1:] }, "", "BackwardSampled: dH overlaps dLogits"},
+	} {
+		m := &call{fill(newMatrix(t, 2, 3), 1), fill(newMatrix(t, 2, dim), 2), fill(newMatrix(t, 2, dim), 3), fill(newMatrix(t, 10, dim), 4)}
+		ids := []int{7, 2, 7}
+		c.spoil(m, ids)
+		memory := [][]float32{m.logits.Data, m.h.Data, m.dH.Data, m.grad.Data, tokens.Weight().Data}
+		for _, run := range []struct {
+			do   func() error
+			want string
+		}{
+			{func() error { return output.ForwardSampled(m.logits, m.h, lookup.Sequence(ids)) }, c.forward},
+			{func() error { return output.BackwardSampled(m.dH, m.grad, lookup.Sequence(ids), m.logits, m.h) }, c.backward},
+		} {
+			if run.want == "" {
+				continue
+			}
+			var before [][]float32
+			for _, x := range memory {
+				before = append(before, slices.Clone(x))
+			}
+			err := run.do()
+			if err == nil || !strings.HasSuffix(err.Error(), run.want) {
+				t.Errorf("error %v, want %s", err, run.want)
+			}
+			for k, x := range memory {
+				if !slices.Equal(x, before[k]) {
+					t.Errorf("%v: memory has changed", err)
+				}
+			}
+		}
+	}
+	logits, h := newMatrix(t, 2, 9), newMatrix(t, 2, dim)
+	var shape *rowvec.ShapeError
+	if err := output.Forward(logits, h); !errors.As(err, &shape) || err.Error() != "rowvec: lookup.Output.Forward: logits.Cols is 9, want 10" {
+		t.Error(err)
+	}
+	if err := output.Backward(h, newMatrix(t, 10, dim), logits, h); !errors.As(err, &shape) || err.Error() != "rowvec: lookup.Output.Backward: dLogits.Cols is 9, want 10" {
+		t.Error(err)
+	}
+}
+
+// TestOutputChangedIDs has another goroutine change an id: every outcome but a fault will do.
+func TestOutputChangedIDs(t *testing.T) {
+	if race.Enabled {
+		t.Skip("is a race on purpose")
+	}
+	output := must(lookup.NewOutput(must(lookup.NewEmbedding(vocab, 70))))
+	h, dH, grad, logits := newMatrix(t, 4, 70), newMatrix(t, 4, 70), newMatrix(t, vocab, 70), newMatrix(t, 4, 300)
+	ids := make([]int64, 300)
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			for range 500 {
+				atomic.StoreInt64(&ids[200], -1<<40)
+			}
+			for range 500 {
+				atomic.StoreInt64(&ids[200], 5)
+			}
+			runtime.Gosched()
+		}
+	})
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+		for _, err := range []error{
+			output.ForwardSampled(logits, h, lookup.Sequence(ids)),
+			output.BackwardSampled(dH, grad, lookup.Sequence(ids), logits, h),
+		} {
+			var index *rowvec.IndexError
+			if err != nil && !errors.Is(err, rowvec.ErrChanged) && !errors.As(err, &index) {
+				t.Errorf("error %v", err)
+			}
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+func TestOutputNoAllocation(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector allocates, and empties pools")
+	}
+	for _, workers := range []int{1, 2} {
+		undo := tuning.Lower()
+		tokens := must(lookup.NewEmbedding(vocab, 130, lookup.Workers(workers)))
+		output := must(lookup.NewOutput(tokens))
+		h, dH, grad := newMatrix(t, 3, 130), newMatrix(t, 3, 130), newMatrix(t, vocab, 130)
+		all, some := newMatrix(t, 3, vocab), newMatrix(t, 3, 4)
+		ids := []int32{1, 2, 3, 1}
+		allocs := testing.AllocsPerRun(100, func() {
+			for _, err := range [...]error{
+				output.Forward(all, h),
+				output.ForwardSampled(some, h, lookup.Sequence(ids)),
+				output.Backward(dH, grad, all, h),
+				output.BackwardSampled(dH, grad, lookup.Sequence(ids), some, h),
+			} {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if allocs >= 1 { // a garbage collection empties the pools
+			t.Errorf("%d workers: %v allocations", workers, allocs)
+		}
+		undo()
+	}
+}
+
+// TestOutputReference holds logits and gradients to PyTorch, which adds in orders of its own: see reference.DotError.
+func TestOutputReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.OutputCases(t) {
+			table, h, dLogits := c.Table.Matrix, c.H.Matrix, c.DLogits.Matrix
+			output := must(lookup.NewOutput(must(lookup.FromMatrix(table))))
+			logits := newMatrix(t, h.Rows, table.Rows)
+			dH, grad := newMatrix(t, h.Rows, h.Cols), newMatrix(t, table.Rows, table.Cols)
+			if err := output.Forward(logits, h); err != nil {
+				t.Fatal(err)
+			}
+			if err := output.Backward(dH, grad, dLogits, h); err != nil {
+				t.Fatal(err)
+			}
+			reference.CloseDots(t, c.Name+" logits", logits, c.Logits, func(i, j, k int) float32 { return h.Row(i)[k] * table.Row(j)[k] }, h.Cols)
+			reference.CloseDots(t, c.Name+" dH", dH, c.DH, func(i, k, j int) float32 { return dLogits.Row(i)[j] * table.Row(j)[k] }, table.Rows)
+			reference.CloseDots(t, c.Name+" grad", grad, c.Grad, func(j, k, i int) float32 { return dLogits.Row(i)[j] * h.Row(i)[k] }, h.Rows)
+		}
+	})
+}
