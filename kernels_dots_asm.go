@@ -32,6 +32,11 @@ type dotArgs struct {
 // One call takes dotElements of a at a time, which stay in the first-level cache while rows of the table pass by, and then
 // the next of a over the same rows of the table, a chunk of which stays in the second-level cache. Where rows are short,
 // dotResults and dotRows bound the time of a call. Rows of more than longElements are done one by one, in pieces.
+//
+// On one core of a Zen 4 that was shared, by processor time, medians of interleaved rounds: half and twice and four times
+// as much of a, and half and twice the chunk, change less than 5 percent. Prefetching as rows are gathered takes random
+// rows from 1.04 to 1 (64 rows of a, 50,257 x 768), from 1.24 (1 row), 1.17 (8 rows), and 1.57 (16 rows, 1,000,000 x 64);
+// for all rows in their order it changes nothing that can be told from noise.
 const (
 	dotElements  = 6 << 10
 	dotRows      = 64
