@@ -397,6 +397,18 @@ func ExampleOutput_Backward() {
 }
 
 // Token 2 occurs twice.
+func ExampleOutput_BackwardSampledSparse() {
+	tokens := small()
+	output, _ := lookup.NewOutput(tokens)
+	h := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{0, 1, 0, 0}}
+	dLogits := rowvec.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float32{2, 3}}
+	dH, _ := rowvec.NewMatrix(1, 4)
+	grad := tokens.NewGradient()
+	err := output.BackwardSampledSparse(dH, grad, lookup.Sequence([]int{2, 2}), dLogits, h)
+	fmt.Println(dH.Data, grad.IDs(), grad.Values().Data, err)
+	// Output: [25 30 35 40] [2] [0 5 0 0] <nil>
+}
+
 func ExampleOutput_BackwardSampled() {
 	output, _ := lookup.NewOutput(small())
 	h := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{0, 1, 0, 0}}

@@ -24,8 +24,9 @@ type Gradient struct {
 	values []float32
 
 	batch  sums
-	slots  []int // the row of the gradient that each group of the batch has
-	places []int // positions of a batch, where they are what ids of the table are
+	slots  []int     // the row of the gradient that each group of the batch has
+	places []int     // positions of a batch, where they are what ids of the table are
+	extra  []float32 // rows of a batch that are nobody else's
 	finite bool
 
 	task task

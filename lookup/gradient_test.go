@@ -621,3 +621,58 @@ func TestMaxTies(t *testing.T) {
 		t.Errorf("gradient %v, want %v", g.Values().Data, want)
 	}
 }
+
+// TestSparseOutput holds the sparse gradient of a sampled output to sums of products, and its other gradient to that of the
+// dense way.
+func TestSparseOutput(t *testing.T) {
+	defer tuning.Lower()()
+	const dim, states, n = 20, 7, 60
+	ids, plain := randomIDs[uint32](n)
+	in := lookup.Sequence(ids)
+	e := must(lookup.NewEmbedding(vocab, dim, lookup.Workers(3)))
+	output := must(lookup.NewOutput(e))
+	h, dLogits := fill(newMatrix(t, states, dim), 1), fill(newMatrix(t, states, n), 2)
+	dH, wantH := fill(newMatrix(t, states, dim), 3), fill(newMatrix(t, states, dim), 3)
+	g := e.NewGradient()
+	if err := output.BackwardSampledSparse(dH, g, in, dLogits, h); err != nil {
+		t.Fatal(err)
+	}
+	if err := output.BackwardSampled(wantH, newMatrix(t, vocab, dim), in, dLogits, h); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "hidden states", dH, wantH)
+	want := newMatrix(t, vocab, dim)
+	for j, id := range plain {
+		sum := make([]float32, dim)
+		for i := range states {
+			for k, x := range h.Row(i) {
+				sum[k] += float32(dLogits.Row(i)[j] * x)
+			}
+		}
+		for k, x := range sum {
+			want.Row(id)[k] += x
+		}
+	}
+	compare(t, "table", dense(t, g, vocab, dim), want)
+	checkRows(t, "table", g, plain, -1)
+
+	before := slices.Clone(dH.Data)
+	ids[3] = vocab
+	if err := output.BackwardSampledSparse(dH, g, in, dLogits, h); err == nil || !slices.Equal(before, dH.Data) {
+		t.Errorf("an id that is out of range: error %v", err)
+	}
+	if err := output.BackwardSampledSparse(dH, nil, in, dLogits, h); err == nil || !strings.Contains(err.Error(), "token gradient is nil") {
+		t.Errorf("no gradient: error %v", err)
+	}
+	ids[3] = 0
+	if !race.Enabled {
+		if allocs := testing.AllocsPerRun(10, func() {
+			g.Clear()
+			if err := output.BackwardSampledSparse(dH, g, in, dLogits, h); err != nil {
+				t.Fatal(err)
+			}
+		}); allocs != 0 {
+			t.Errorf("%v allocations", allocs)
+		}
+	}
+}

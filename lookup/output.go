@@ -3,6 +3,7 @@ package lookup
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rowvec/rowvec"
@@ -45,14 +46,24 @@ func (o *Output) ForwardSampled(logits, h rowvec.Matrix, in Input) error {
 // of h, for i ascending. Each product is rounded before the sum. A model that shares its table has both its gradients, this
 // and that of Embedding.Backward, in one grad.
 func (o *Output) Backward(dH, grad, dLogits, h rowvec.Matrix) error {
-	return o.backward("lookup.Output.Backward", dH, grad, nil, dLogits, h)
+	return o.backward("lookup.Output.Backward", dH, &grad, nil, nil, dLogits, h)
 }
 
 // BackwardSampled adds the gradients of ForwardSampled: row i of dH grows by dLogits[i][j] times the row of token j, for j
 // ascending, and the row of token j in grad by dLogits[i][j] times row i of h, for i ascending, one token after the other
 // where they repeat. See Backward.
 func (o *Output) BackwardSampled(dH, grad rowvec.Matrix, in Input, dLogits, h rowvec.Matrix) error {
-	return o.backward("lookup.Output.BackwardSampled", dH, grad, &in, dLogits, h)
+	return o.backward("lookup.Output.BackwardSampled", dH, &grad, nil, &in, dLogits, h)
+}
+
+// BackwardSampledSparse is BackwardSampled with a row-sparse gradient of the table, to which the sum of what each token gives is added:
+// that of a token over i ascending from +0, and those of a token that repeats in their order.
+func (o *Output) BackwardSampledSparse(dH rowvec.Matrix, grad *Gradient, in Input, dLogits, h rowvec.Matrix) error {
+	const op = "lookup.Output.BackwardSampledSparse"
+	if err := grad.fits(op, "token gradient", o.tokens.Vocab(), o.tokens.Dim()); err != nil {
+		return err
+	}
+	return o.backward(op, dH, nil, grad, &in, dLogits, h)
 }
 
 // String says what the layer is, such as Output(vocab=50257, dim=768).
@@ -160,7 +171,10 @@ func (p *outputPass) forwardPart(part int) error {
 	return rowvec.DotsAll(logits, p.h, rows(p.table, lo, hi))
 }
 
-func (o *Output) backward(op string, dH, grad rowvec.Matrix, in *Input, dLogits, h rowvec.Matrix) error {
+// backward adds the gradient of the table to a dense one or, if that is nil, to a sparse one.
+func (o *Output) backward(
+	op string, dH rowvec.Matrix, dense *rowvec.Matrix, sparse *Gradient, in *Input, dLogits, h rowvec.Matrix,
+) error {
 	n, err := o.check(op, "dLogits", dLogits, h, in)
 	if err != nil {
 		return err
@@ -169,8 +183,14 @@ func (o *Output) backward(op string, dH, grad rowvec.Matrix, in *Input, dLogits,
 	if err := check.Shape(op, "dH", dH, h.Rows, dim); err != nil {
 		return err
 	}
-	if err := check.Shape(op, "token gradient", grad, o.tokens.Vocab(), dim); err != nil {
-		return err
+	grad := rowvec.Matrix{}
+	if dense != nil {
+		grad = *dense
+		if err := check.Shape(op, "token gradient", grad, o.tokens.Vocab(), dim); err != nil {
+			return err
+		}
+	} else {
+		grad = sparse.all()
 	}
 	for _, dst := range [...]struct {
 		name string
@@ -187,7 +207,12 @@ func (o *Output) backward(op string, dH, grad rowvec.Matrix, in *Input, dLogits,
 		return err
 	}
 	p, workers := o.begin(dLogits, h, in)
-	p.dH, p.grad = dH, grad
+	p.dH = dH
+	if dense != nil {
+		p.grad = grad
+	} else if err := o.addSparse(op, sparse, in, dLogits, h); err != nil {
+		return p.end(op, err)
+	}
 	p.size = max(partColumns, ((dim+workers-1)/workers+lineElements-1)&^(lineElements-1))
 	return p.end(op, p.backward.Do(workers, (dim+p.size-1)/p.size))
 }
@@ -221,6 +246,9 @@ func (p *outputPass) backwardPart(part int) error {
 			}
 		}
 		for k, id := range chunk {
+			if p.grad.Rows == 0 {
+				break // a sparse gradient has been added to already
+			}
 			dst := p.grad.Row(id)[lo:hi]
 			for i := range p.h.Rows {
 				if err := rowvec.AddScaled(dst, p.logits.Row(i)[first+k], p.h.Row(i)[lo:hi]); err != nil {
@@ -230,4 +258,29 @@ func (p *outputPass) backwardPart(part int) error {
 		}
 	}
 	return nil
+}
+
+// addSparse adds the gradients of the rows of tokens, each of which is a bag of all hidden states with weights.
+func (o *Output) addSparse(op string, g *Gradient, in *Input, dLogits, h rowvec.Matrix) error {
+	n, dim, states := in.Len(), o.tokens.Dim(), h.Rows
+	g.extra = slices.Grow(g.extra[:0], n*dim+states)[:n*dim+states]
+	sums := rowvec.Matrix{Rows: n, Cols: dim, Data: g.extra[:n*dim], Stride: dim}
+	weights := g.extra[n*dim:]
+	g.places = slices.Grow(g.places[:0], states)[:states]
+	for i := range g.places {
+		g.places[i] = i
+	}
+	offsets := [2]int{0, states}
+	for j := range n {
+		for i := range weights {
+			weights[i] = dLogits.Row(i)[j]
+		}
+		if err := rowvec.BagSum(rows(sums, j, j+1), h, g.places, offsets[:], weights); err != nil {
+			return err
+		}
+	}
+	if err := g.prepare(op, in.ids, -1, sums, rowvec.Mask{}, factors{alpha: 1}, 1); err != nil {
+		return err
+	}
+	return g.commit(1)
 }
