@@ -34,9 +34,13 @@ type bagArgs struct {
 	burst       int  // bytes to prefetch of each
 	mean        bool // divide by the number of ids
 	partial     bool // there is one bag, in whose row is what its ids in front of next come to
-	first       int  // for the assembly alone: position of the bag's first id
-	bag         int  // likewise: number of the bag
-	blocks      int  // likewise: blocks left
+
+	//lint:ignore U1000 for the assembly alone
+	first int // position of the bag's first id
+	//lint:ignore U1000 likewise
+	bag int // number of the bag
+	//lint:ignore U1000 likewise
+	blocks int // blocks left
 }
 
 // bagOp is a kernel that works on bagArgs; method do of each architecture says which assembly runs it.

@@ -29,7 +29,8 @@ type dropoutArgs struct {
 	first     uint32                   // what goes into word 2 in the first round, beside a product
 	second    uint32                   // what goes into word 0 in the second round, beside a product
 
-	second2, third2 [4]uint32 // for the assembly: what rows add to word 2 in the second and in the third round
+	//lint:ignore U1000 for the assembly alone
+	second2, third2 [4]uint32 // what rows add to word 2 in the second and in the third round
 }
 
 const (

@@ -80,12 +80,11 @@ func (b *Bag) String() string {
 
 // bagPass is one forward call on its way; it is used again.
 type bagPass struct {
-	bag     *Bag
-	in      Input
-	weights []float32
-	dst     rowvec.Matrix
-	size    int // bags of a part
-	crew    *work.Crew
+	bag  *Bag
+	in   Input
+	dst  rowvec.Matrix
+	size int // bags of a part
+	crew *work.Crew
 
 	kept // where there is padding
 }
