@@ -17,7 +17,7 @@ type Pooling int
 const (
 	Sum  Pooling = iota // their sum, or that of products with the weights of the input
 	Mean                // their sum divided by their number
-	Max                 // the greatest of them, element by element
+	Max                 // the greatest of them, element by element: see rowvec.BagMax for a NaN, zeros and ties
 )
 
 // String returns "sum", "mean" or "max".
