@@ -297,9 +297,15 @@ type fickle struct {
 	lookup.Positions
 	table rowvec.Matrix
 	fill  func() // what Fill does besides
+	asked func() // what Table does besides, if it is not nil
 }
 
-func (f *fickle) Table() rowvec.Matrix { return f.table }
+func (f *fickle) Table() rowvec.Matrix {
+	if f.asked != nil {
+		f.asked()
+	}
+	return f.table
+}
 
 func (f *fickle) Fill(dst rowvec.Matrix, start int) error {
 	f.fill()
@@ -361,6 +367,46 @@ func TestChangedIDs(t *testing.T) {
 	err := layer.Forward(out, lookup.Sequence(ids))
 	if !errors.Is(err, rowvec.ErrChanged) || !strings.Contains(err.Error(), "lookup.Layer.Forward") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestChangedPositions has offsets and positions change after the check of all: into what can be seen to be wrong, which is
+// an error, or into other positions.
+func TestChangedPositions(t *testing.T) {
+	offsets := []int{0, 4, 6}
+	at := []int{0, 1, 2, 3, 0, 1}
+	ids := make([]int, 6)
+	for _, c := range []struct {
+		in       lookup.Input
+		list, to []int
+		seen     bool
+	}{
+		{lookup.Ragged(ids, offsets), offsets, []int{3, 4, 6}, true},
+		{lookup.Ragged(ids, offsets), offsets, []int{5, 2, 6}, true},
+		{lookup.Ragged(ids, offsets), offsets, []int{9, 9, 9}, true},
+		{lookup.Ragged(ids, offsets), offsets, []int{math.MinInt, 4, 6}, true},
+		{lookup.Ragged(ids, offsets), offsets, []int{0, 0, 0}, false},
+		{lookup.Ragged(ids, offsets), offsets, []int{0, 9, 2}, false},
+		{lookup.RaggedFrom(ids, offsets), offsets, []int{1, 1, 1}, true},
+		{lookup.RaggedFrom(ids, offsets), offsets, []int{0, 6, 6}, false},
+		{lookup.Sequence(ids).At(at), at, []int{0, 1, 2, 3, 0, -1}, true},
+		{lookup.Sequence(ids).At(at), at, []int{6, 1, 2, 3, 0, 1}, true},
+	} {
+		for _, computed := range []bool{false, true} {
+			layer, positions := fickleLayer(t)
+			positions.fill = func() {}
+			if computed {
+				positions.table = rowvec.Matrix{}
+			}
+			before := slices.Clone(c.list)
+			positions.asked = func() { copy(c.list, c.to) }
+			out, _ := rowvec.NewMatrix(6, 3)
+			err := layer.Forward(out, c.in)
+			copy(c.list, before)
+			if errors.Is(err, rowvec.ErrChanged) != c.seen || !c.seen && err != nil {
+				t.Errorf("%v, computed %v: error %v", c.to, computed, err)
+			}
+		}
 	}
 }
 

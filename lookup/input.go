@@ -170,7 +170,7 @@ func (in *Input) run(lo, hi int) (start, seq, n int) {
 		return in.at[lo], n, n
 	case in.ragged:
 		b := in.sequence(lo)
-		n = min(hi, in.end(b)) - lo
+		n = max(1, min(hi, in.end(b))-lo) // offsets may have changed
 		return in.start + lo - in.offsets[b], n, n
 	}
 	if phase := lo % in.seq; phase != 0 || hi-lo < in.seq {
@@ -191,9 +191,10 @@ func (in *Input) fill(at []int, lo int) {
 	}
 }
 
-// sequence returns the number of the sequence of a ragged batch that row i is in.
+// sequence returns the number of the sequence of a ragged batch that row i is in: one of them even if its offsets have
+// changed since the check.
 func (in *Input) sequence(i int) int {
-	return sort.SearchInts(in.offsets, i+1) - 1
+	return max(0, sort.SearchInts(in.offsets, i+1)-1)
 }
 
 // sequences returns the number of sequences.

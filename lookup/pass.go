@@ -245,6 +245,9 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 		if r.Seq > most {
 			r.Seq, n = most, most
 		}
+		if start < 0 || start > p.positions.Limit()-r.Seq { // all have been checked
+			return rowvec.ErrChanged
+		}
 		r.Positions = rowvec.Matrix{Rows: r.Seq, Cols: dim, Data: (*scratch)[:r.Seq*dim], Stride: dim}
 		if err := p.positions.Fill(r.Positions, start); err != nil {
 			return err
