@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/positional"
 )
 
 // TestGroups holds the groups to a sort by comparison, of ids of every number of digits.
@@ -81,6 +82,36 @@ func TestSpan(t *testing.T) {
 		}
 		if next != len(s.ids) {
 			t.Fatalf("size %d: %d of %d groups", size, next, len(s.ids))
+		}
+	}
+}
+
+// TestForget: no gradient has a hold on the caller's rows, whichever one refuses them.
+func TestForget(t *testing.T) {
+	tokens, err := NewEmbedding(5, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	positions, err := positional.NewLearned(6, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := NewLayer(tokens, positions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dOut := rowvec.Matrix{Rows: 1, Cols: 3, Data: []float32{0, float32(math.NaN()), 0}, Stride: 3}
+	for strict := range 2 {
+		grads := layer.NewSparseGradients()
+		grads[strict].CheckFinite(true)
+		var bad *NotFiniteError
+		if err := layer.BackwardSparse(grads, Sequence([]int{4}), dOut); !errors.As(err, &bad) {
+			t.Errorf("error %v", err)
+		}
+		for i, g := range grads {
+			if g.batch.rows.Data != nil || g.Len() != 0 {
+				t.Errorf("gradient %d holds the rows that gradient %d has refused, or sums of them", i, strict)
+			}
 		}
 	}
 }

@@ -91,6 +91,7 @@ func backwardSparse(
 	if learned {
 		g := grads[1]
 		if err := g.prepare(op, viewOf(in.allPositions(&g.places)), -1, dOut, mask, factors{alpha: 1}, workers); err != nil {
+			grads[0].batch.forget()
 			return err
 		}
 		if err := g.commit(workers); err != nil {
