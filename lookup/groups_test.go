@@ -115,3 +115,18 @@ func TestForget(t *testing.T) {
 		}
 	}
 }
+
+// TestManyRows: what only masks of dropout do not reach to is no error without them.
+func TestManyRows(t *testing.T) {
+	if bits.UintSize < 64 {
+		t.Skip("no slice is so long")
+	}
+	length := uint64(1<<32 + 1)
+	n := int(length)
+	if err := checkMask("op", n, rowvec.Mask{}); err != nil {
+		t.Errorf("without dropout: %v", err)
+	}
+	if err := checkMask("op", n, rowvec.Mask{P: 0.5}); err == nil {
+		t.Error("no error with dropout")
+	}
+}

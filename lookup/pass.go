@@ -129,7 +129,7 @@ func checkMask(op string, n int, mask rowvec.Mask) error {
 	if mask.Step >= maxStep {
 		return fmt.Errorf("rowvec: %s: step is %d, want one below %d", op, mask.Step, uint64(maxStep))
 	}
-	if uint64(n) > maxMaskRows {
+	if mask.P > 0 && uint64(n) > maxMaskRows {
 		return check.AtMost(op, "len(ids)", n, maxMaskRows)
 	}
 	return nil
