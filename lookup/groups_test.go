@@ -130,3 +130,22 @@ func TestManyRows(t *testing.T) {
 		t.Error("no error with dropout")
 	}
 }
+
+// TestPaddingBeyondIDs: where ids have 32 bits, a padding id that has more is none of them, whatever its lower bits.
+func TestPaddingBeyondIDs(t *testing.T) {
+	if bits.UintSize < 64 {
+		t.Skip("no id has more")
+	}
+	padding := uint64(1<<32 + 5)
+	v := viewOf([]uint32{7, 5, 7})
+	if v.has(int(padding)) {
+		t.Error("padding among the ids")
+	}
+	if from, to := v.runWithout(int(padding), 1); from != 1 || to != 3 {
+		t.Errorf("a run of ids %d to %d, want 1 to 3", from, to)
+	}
+	v = viewOf([]uint64{7, padding, 7})
+	if from, to := v.runWithout(int(padding), 0); !v.has(int(padding)) || from != 0 || to != 1 {
+		t.Errorf("a run of ids %d to %d, want 0 to 1, and padding among them", from, to)
+	}
+}

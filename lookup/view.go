@@ -110,7 +110,7 @@ func (v view) has(id int) bool {
 	if v.wide() {
 		return slices.Contains(as[uint64](v), uint64(id))
 	}
-	return slices.Contains(as[uint32](v), uint32(id))
+	return uint64(id) <= math.MaxUint32 && slices.Contains(as[uint32](v), uint32(id))
 }
 
 // at returns id number i, or -1 for one that int cannot hold.
@@ -131,6 +131,9 @@ func (v view) at(i int) int {
 func (v view) runWithout(id, lo int) (from, to int) {
 	if v.wide() {
 		return runWithout(as[uint64](v), uint64(id), lo)
+	}
+	if uint64(id) > math.MaxUint32 {
+		return lo, v.n
 	}
 	return runWithout(as[uint32](v), uint32(id), lo)
 }
