@@ -11,7 +11,7 @@ import (
 )
 
 // TestBagsStayWithinTheirIDs has offsets that lead beyond the ids, behind which is nothing, although the last one does not;
-// and a last one that has changed since the chunk was chosen by it.
+// and a last one that has changed since the chunk was chosen by it: also so that several bags go on with what is there.
 func TestBagsStayWithinTheirIDs(t *testing.T) {
 	ids := guard.Tail[uint32](guard.New(t, 9*4), 9)
 	isatest.Each(t, func(t *testing.T) {
@@ -36,6 +36,10 @@ func TestBagsStayWithinTheirIDs(t *testing.T) {
 				}
 				if a.next, a.stop = 0, 7; !a.do(k) {
 					t.Errorf("%d columns: kernel %d does not end at 7", cols, k)
+				}
+				offsets = [...]int{9, 9, 9, 9}
+				if a.next, a.stop, a.partial = 8, 9, true; !a.do(k) {
+					t.Errorf("%d columns: kernel %d goes on behind the last id, and says %d", cols, k, a.next)
 				}
 			}
 		}

@@ -81,9 +81,9 @@
 anew: \
 	MOVQ R9, bagArgs_first(BX);   \
 	VECTORS(CLEAR);               \
+start: \
 	CMPQ R9, R13;                 \
-	JGE  store;                   \
-start:
+	JGE  store
 
 #define START_MAXIMUM(VECTORS, anew, start, store) \
 	VECTORS(CLEAR);               \

@@ -102,9 +102,9 @@
 anew: \
 	MOVD  R4, bagArgs_first(R0);    \
 	BLOCK(STAY, CLEAR);             \
+start: \
 	CMP   R7, R4;                   \
-	BGE   store;                    \
-start:
+	BGE   store
 
 #define START_MAXIMUM(BLOCK, anew, start, store) \
 	BLOCK(STAY, CLEAR);             \

@@ -122,7 +122,7 @@ func (a bagArgs) runChunks(k bagOp, offsets []int) (done int, ok bool) {
 			a.bags = sort.Search(a.bags, func(m int) bool { return offsets[b+1+m]-a.next > most })
 		}
 		end := offsets[b+max(1, a.bags)]
-		if a.next < 0 || end < a.next || end > a.readable {
+		if a.next < 0 || end < a.next || end > a.readable || a.bags > 0 && end-a.next > most {
 			return -1, false
 		}
 		if a.bags == 0 {
