@@ -149,8 +149,8 @@ func Norm(grads ...*Gradient) float64 {
 }
 
 // ClipNorm scales the gradients by maxNorm/(norm+1e-6) if that is below 1, where norm is their Norm together, which it
-// returns, as torch.nn.utils.clip_grad_norm_ does. A norm that is not finite leaves them as they are, or NaN.
-// maxNorm must be above 0.
+// returns, as torch.nn.utils.clip_grad_norm_ does. An infinite norm and a finite maxNorm leave zeros, and NaN where elements
+// were infinite; a norm of NaN leaves NaN everywhere. maxNorm must be above 0.
 func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 	if !(maxNorm > 0) {
 		return 0, fmt.Errorf("rowvec: lookup.ClipNorm: maximum norm is %v, want above 0", maxNorm)

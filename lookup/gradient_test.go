@@ -339,6 +339,24 @@ func TestTrainingAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestClipNotFinite: what is left of gradients whose norm is not finite is what PyTorch leaves.
+func TestClipNotFinite(t *testing.T) {
+	for _, c := range []struct{ first, norm, other float64 }{
+		{math.Inf(-1), math.Inf(1), 0}, {math.NaN(), math.NaN(), math.NaN()},
+	} {
+		g := must(lookup.NewGradient(3, 2))
+		rows := rowvec.Matrix{Rows: 1, Cols: 2, Data: []float32{float32(c.first), 3}, Stride: 2}
+		if err := lookup.AddRows(g, []int{1}, 1, rows); err != nil {
+			t.Fatal(err)
+		}
+		norm := must(lookup.ClipNorm(1, g))
+		first, other := float64(g.Values().Data[0]), float64(g.Values().Data[1])
+		if fmt.Sprint(norm, other) != fmt.Sprint(c.norm, c.other) || !math.IsNaN(first) {
+			t.Errorf("norm %v, gradient [%v 3] becomes %v", norm, c.first, g.Values().Data)
+		}
+	}
+}
+
 // TestTrainingMisuse: the error says what is wrong, and nothing has changed.
 func TestTrainingMisuse(t *testing.T) {
 	const dim = 4
