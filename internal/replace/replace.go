@@ -34,7 +34,8 @@ var (
 // File replaces the file at path, or makes it, by one that write writes to a temporary file in the same directory. The
 // content is on the disk before the file takes its place, and so is the directory before File returns, where the system
 // can do that. A file that is replaced hands on its permissions; of a symbolic link, the link is replaced. If there is an
-// error, or a panic in write, the temporary file is removed, and what was at path is still there.
+// error, or a panic in write, the temporary file is removed, and what was at path is still there; but for an error of the
+// directory, when it has been replaced, which says so.
 func File(path string, write func(f Temporary) error) (err error) {
 	f, name, err := create(path)
 	if err != nil {

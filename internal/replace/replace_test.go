@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -124,6 +125,26 @@ func TestPanic(t *testing.T) {
 		_ = File(path, func(Temporary) error { panic("injected") })
 	}()
 	expect(t, path, "")
+}
+
+// TestDirectory: a directory that cannot be opened any more is an error which says that the file has been replaced.
+func TestDirectory(t *testing.T) {
+	rename := Rename
+	defer func() { Rename = rename }()
+	parent := t.TempDir()
+	dir, moved := filepath.Join(parent, "dir"), filepath.Join(parent, "moved")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "x")
+	if err := File(path, text("old")); err != nil {
+		t.Fatal(err)
+	}
+	Rename = func(from, to string) error { return errors.Join(rename(from, to), rename(dir, moved)) }
+	if err := File(path, text("new")); runtime.GOOS != "windows" && (!errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "has been replaced")) {
+		t.Errorf("error %v", err)
+	}
+	expect(t, filepath.Join(moved, "x"), "new")
 }
 
 // TestOntoDirectory: a real rename that fails.
