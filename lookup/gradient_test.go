@@ -569,6 +569,31 @@ func TestBags(t *testing.T) {
 	})
 }
 
+// TestBagOfNone: a sequence without tokens is a bag like any other, of zeros, and a batch without sequences none.
+func TestBagOfNone(t *testing.T) {
+	const dim = 3
+	for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
+		bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim)), pooling))
+		g := bag.Tokens().NewGradient()
+		for _, c := range []struct {
+			in   lookup.Input
+			bags int
+		}{
+			{lookup.Sequence([]int{}), 1}, {lookup.Sequence[uint32](nil).From(3).At(nil), 1},
+			{lookup.Batch([]int{}, 2), 0}, {lookup.Ragged[int](nil, nil), 0}, {lookup.RaggedFrom[int](nil, []int{0, 0}), 2},
+		} {
+			out := fill(newMatrix(t, c.bags, dim), 1)
+			if err := errors.Join(bag.Forward(out, c.in), bag.BackwardSparse(g, c.in, out)); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, bag.String(), out, newMatrix(t, c.bags, dim))
+		}
+		if g.Len() != 0 {
+			t.Errorf("%v: a gradient of rows %v", bag, g.IDs())
+		}
+	}
+}
+
 // TestMemoryOfAStep: a gradient takes at most twice the bytes of the rows that it holds, an optimizer that is given a
 // batch next to nothing, and neither depends on the size of the table.
 func TestMemoryOfAStep(t *testing.T) {

@@ -25,8 +25,16 @@ type Input struct {
 	placed  bool // at holds the positions
 }
 
-// Sequence is one sequence of tokens, of shape (seq).
-func Sequence[I rowvec.ID](ids []I) Input { return Input{ids: viewOf(ids), seq: max(1, len(ids))} }
+// Sequence is one sequence of tokens, of shape (seq), also if there are none.
+func Sequence[I rowvec.ID](ids []I) Input {
+	if len(ids) == 0 {
+		return Ragged(ids, oneOfNone)
+	}
+	return Input{ids: viewOf(ids), seq: len(ids)}
+}
+
+// oneOfNone are the offsets of one sequence without tokens.
+var oneOfNone = []int{0, 0}
 
 // Batch is sequences of seq tokens each, one behind the other, of shape (batch, seq). The number of ids must be a
 // multiple of seq.
