@@ -374,6 +374,7 @@ func TestTrainingMisuse(t *testing.T) {
 	wide := newMatrix(t, 3, dim+1)
 	weights := make([]float32, 3)
 	inTable := rowvec.Matrix{Rows: 3, Cols: dim, Stride: dim, Data: e.Weight().Data}
+	inState := rowvec.Matrix{Rows: 3, Cols: dim, Stride: dim, Data: o.State()[1].Value.Data}
 	tall := must(lookup.NewGradient(11, dim))
 	var none *lookup.Gradient
 	own := rowvec.Matrix{Rows: 2, Cols: dim, Stride: dim, Data: g.Values().Data}
@@ -398,6 +399,7 @@ func TestTrainingMisuse(t *testing.T) {
 		{o.StepBatch(e, lookup.Sequence([]int{1, 10, 3}), out), "id 10 at position 1 is outside [0, 10)"},
 		{o.StepBatch(e, in, wide), "dOut.Cols is 5, want 4"},
 		{o.StepBatch(e, in, inTable), "lookup.Optimizer.StepBatch: table overlaps dOut"},
+		{o.StepBatch(e, in, inState), "lookup.Optimizer.StepBatch: state overlaps dOut"},
 		{o.SetRate(math.Inf(1)), "rate of Adam is +Inf"},
 		{o.SetSteps(-1), "steps is -1, want at least 0"},
 		{sum.Forward(out, lookup.Batch(ids, 2)), "len(ids) is 3, want a multiple of 2"},

@@ -284,6 +284,14 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	if err := in.apart(op, "table", table); err != nil {
 		return err
 	}
+	for _, state := range o.states {
+		if err := check.Apart(op, "state", state, "dOut", dOut); err != nil {
+			return err
+		}
+		if err := in.apart(op, "state", state); err != nil {
+			return err
+		}
+	}
 	if e.frozen {
 		return nil
 	}
