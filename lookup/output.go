@@ -44,7 +44,7 @@ func (o *Output) ForwardSampled(logits, h rowvec.Matrix, in Input) error {
 // Backward adds the gradients of Forward, given the gradient dLogits of its result: row i of dH grows by dLogits[i][j]
 // times row j of the table, for j ascending, and row j of grad, a dense gradient of the table, by dLogits[i][j] times row i
 // of h, for i ascending. Each product is rounded before the sum. A model that shares its table has both its gradients, this
-// and that of Embedding.Backward, in one grad.
+// and that of Embedding.Backward, in one grad. Nothing is added to grad if the embedding is Frozen.
 func (o *Output) Backward(dH, grad, dLogits, h rowvec.Matrix) error {
 	return o.backward("lookup.Output.Backward", dH, &grad, nil, nil, dLogits, h)
 }
@@ -208,7 +208,9 @@ func (o *Output) backward(
 	}
 	p, workers := o.begin(dLogits, h, in)
 	p.dH = dH
-	if dense != nil {
+	if o.tokens.frozen {
+		// dH alone
+	} else if dense != nil {
 		p.grad = grad
 	} else if err := o.addSparse(op, sparse, in, dLogits, h); err != nil {
 		return p.end(op, err)
@@ -247,7 +249,7 @@ func (p *outputPass) backwardPart(part int) error {
 		}
 		for k, id := range chunk {
 			if p.grad.Rows == 0 {
-				break // a sparse gradient has been added to already
+				break // a sparse gradient has been added to already, and a frozen table has none
 			}
 			dst := p.grad.Row(id)[lo:hi]
 			for i := range p.h.Rows {

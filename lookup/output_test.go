@@ -302,3 +302,36 @@ func TestOutputReference(t *testing.T) {
 		}
 	})
 }
+
+// TestOutputFrozen: the table of a frozen embedding gets no gradient, and hidden states get theirs.
+func TestOutputFrozen(t *testing.T) {
+	const dim, states = 5, 3
+	in := lookup.Sequence([]int{1, 4, 1})
+	h, all, some := fill(newMatrix(t, states, dim), 1), fill(newMatrix(t, states, vocab), 2), fill(newMatrix(t, states, 3), 2)
+	var want [3]rowvec.Matrix
+	for _, options := range [][]lookup.Option{nil, {lookup.Frozen()}} {
+		e := must(lookup.NewEmbedding(vocab, dim, options...))
+		o, dense, sparse := must(lookup.NewOutput(e)), newMatrix(t, vocab, dim), e.NewGradient()
+		for k, backward := range []func(dH rowvec.Matrix) error{
+			func(dH rowvec.Matrix) error { return o.Backward(dH, dense, all, h) },
+			func(dH rowvec.Matrix) error { return o.BackwardSampled(dH, dense, in, some, h) },
+			func(dH rowvec.Matrix) error { return o.BackwardSampledSparse(dH, sparse, in, some, h) },
+		} {
+			dH := newMatrix(t, states, dim)
+			if err := backward(dH); err != nil {
+				t.Fatal(err)
+			}
+			if !e.Frozen() {
+				want[k] = dH
+				continue
+			}
+			compare(t, "dH", dH, want[k])
+		}
+		if e.Frozen() {
+			compare(t, "the gradient of a frozen table", dense, newMatrix(t, vocab, dim))
+			if sparse.Len() != 0 {
+				t.Errorf("a sparse gradient of rows %v", sparse.IDs())
+			}
+		}
+	}
+}
