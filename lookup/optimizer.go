@@ -233,7 +233,7 @@ func (o *Optimizer) SetSteps(n int) error {
 
 // State returns what the method keeps, without a copy: "sum" of Adagrad, (rows, cols), and of RowAdagrad, (rows, 1), or
 // "exp_avg" and "exp_avg_sq" of Adam and AdamW, (rows, cols); each with the name of the parameter and a dot in front. With Steps, it is
-// all that an optimizer has to be given back to go on with the same bits.
+// all that an optimizer of the same method and Rate has to be given back to go on with the same bits.
 func (o *Optimizer) State() []Parameter {
 	var all []Parameter
 	for i, name := range o.rule.states {
@@ -292,8 +292,8 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 			return err
 		}
 	}
-	if e.frozen {
-		return nil
+	if e.frozen { // its gradient has no rows
+		return o.run(1, 0)
 	}
 	f := factors{alpha: e.scale, counts: e.byFrequency}
 	if err := o.batch.group(op, in.ids, e.padding, table.Rows); err != nil {
