@@ -34,11 +34,12 @@ func (p Pooling) String() string {
 }
 
 // Bag turns bags of tokens into one vector each, without making those of the tokens, as PyTorch's nn.EmbeddingBag does.
-// A bag is a sequence of an Input: Batch gives bags of one size, Ragged those of any sizes, also none, and RaggedFrom is for
-// offsets without the last one.
+// A bag is a sequence of an Input: Batch gives bags of one size, Ragged those of any sizes, also none, and RaggedFrom is
+// for offsets without the last one.
 //
-// Tokens are added up from +0 in their order, so results have the same bits on every machine and for any number of workers. A bag without
-// tokens gives zeros. The padding id of the embedding is no token of a bag, and does not count for a mean.
+// Tokens are added up from +0 in their order, so results have the same bits on every machine and for any number of
+// workers. A bag without tokens gives zeros. The padding id of the embedding is no token of a bag, and does not count
+// for a mean.
 type Bag struct {
 	tokens  *Embedding
 	pooling Pooling
@@ -230,9 +231,9 @@ func (k *kept) keep(in *Input, padding int) {
 }
 
 // BackwardSparse adds to grad, a gradient of the table, that of Forward, given the gradient dOut of its result: for each
-// token its row of dOut, multiplied by its weight of the input, or by 1/n for the mean of n tokens, rounded; for a maximum, the elements of dOut that the
-// token gave, where of equal ones the first gave it. The table must be as it was in Forward. grad does not get
-// the row of the padding id.
+// token its row of dOut, multiplied by its weight of the input, or by 1/n for the mean of n tokens, rounded; for a
+// maximum, the elements of dOut that the token gave, where of equal ones the first gave it. The table must be as it was
+// in Forward. grad does not get the row of the padding id.
 func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Bag.BackwardSparse"
 	e := b.tokens
@@ -352,9 +353,9 @@ func (b *Bag) backwardMax(op string, grad *Gradient, in *Input, dOut rowvec.Matr
 	return grad.commit(workers)
 }
 
-// BackwardWeights adds to dWeights, one for each token, the gradient of the weights of the input, given the gradient dOut of
-// the result of Forward: the dot product of the token's row of dOut and its vector, in the order of rowvec.Dots. The padding id has none. It is
-// an error if the bag is no sum; whether the input has weights does not matter.
+// BackwardWeights adds to dWeights, one for each token, the gradient of the weights of the input, given the gradient
+// dOut of the result of Forward: the dot product of the token's row of dOut and its vector, in the order of rowvec.Dots.
+// The padding id has none. It is an error if the bag is no sum; whether the input has weights does not matter.
 func (b *Bag) BackwardWeights(dWeights []float32, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Bag.BackwardWeights"
 	e := b.tokens

@@ -89,15 +89,15 @@ func Scaled() Option { return func(s *settings) { s.scaled = true } }
 // nn.Embedding.from_pretrained has it. The table remains one of Parameters.
 func Frozen() Option { return func(s *settings) { s.frozen = true } }
 
-// ScaleGradByFrequency has backward passes divide the gradient of a token by the number of times that its id occurs in the
-// input, as scale_grad_by_freq of nn.Embedding: each row of dOut is multiplied by scale/count, rounded, where scale is Scale,
-// and the sum of the rows of an id, from +0, is what a gradient grows by.
+// ScaleGradByFrequency has backward passes divide the gradient of a token by the number of times that its id occurs in
+// the input, as scale_grad_by_freq of nn.Embedding: each row of dOut is multiplied by scale/count, rounded, where scale
+// is Scale, and the sum of the rows of an id, from +0, is what a gradient grows by.
 func ScaleGradByFrequency() Option { return func(s *settings) { s.byFrequency = true } }
 
-// MaxNorm has each row that a forward pass looks up scaled in place before, if its norm exceeds max: by max/(norm+1e-7), once for each
-// row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0, and the largest |x| for
-// an infinite one; p = 2 is usual. It is computed in float64, max and p must be above 0 and max finite. A forward pass
-// then writes to the table, and must not be called while anything else uses it.
+// MaxNorm has each row that a forward pass looks up scaled in place before, if its norm exceeds max: by max/(norm+1e-7),
+// once for each row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0,
+// and the largest |x| for an infinite one; p = 2 is usual. It is computed in float64, max and p must be above 0 and max
+// finite. A forward pass then writes to the table, and must not be called while anything else uses it.
 func MaxNorm(max, p float64) Option {
 	return func(s *settings) { s.limited, s.maxNorm, s.norm = true, max, p }
 }

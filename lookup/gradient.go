@@ -54,7 +54,8 @@ func (e *Embedding) NewGradient() *Gradient { return newGradient(e.Vocab(), e.Di
 // Len returns the number of rows that have been touched.
 func (g *Gradient) Len() int { return len(g.ids) }
 
-// IDs returns the rows that have been touched, ascending. It is valid until the gradient changes, and must not be written to.
+// IDs returns the rows that have been touched, ascending. It is valid until the gradient changes, and must not be
+// written to.
 func (g *Gradient) IDs() []int { return g.ids }
 
 // Values returns the gradients of the rows that have been touched, (Len, dim), in their order, without a copy. They may be
@@ -165,8 +166,8 @@ func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 }
 
 // AddRows adds row i of rows, multiplied by alpha, to the gradient of row ids[i] of the table, for all i: what a caller
-// with lookups of its own needs. rows has len(ids) rows and as many columns as the table. Those of one id are summed from +0 in their order,
-// each product rounded before, and the sum is added to what the gradient holds.
+// with lookups of its own needs. rows has len(ids) rows and as many columns as the table. Those of one id are summed
+// from +0 in their order, each product rounded before, and the sum is added to what the gradient holds.
 func AddRows[I rowvec.ID](g *Gradient, ids []I, alpha float32, rows rowvec.Matrix) error {
 	const op = "lookup.AddRows"
 	v := viewOf(ids)

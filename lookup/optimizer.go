@@ -44,8 +44,8 @@ type RowAdagrad struct {
 }
 
 // Adam is the method of Kingma and Ba (2015) as PyTorch's SparseAdam has it: see rowvec.UpdateAdam. The running means of
-// a row change only in steps whose gradient has the row; the correction of bias is that of the number of all steps. A Rate of 0 stands for 0.001, a Beta1 of
-// 0 for 0.9, a Beta2 of 0 for 0.999, and an Epsilon of 0 for 1e-8.
+// a row change only in steps whose gradient has the row; the correction of bias is that of the number of all steps. A
+// Rate of 0 stands for 0.001, a Beta1 of 0 for 0.9, a Beta2 of 0 for 0.999, and an Epsilon of 0 for 1e-8.
 type Adam struct {
 	Rate         float64
 	Beta1, Beta2 float64
@@ -144,10 +144,10 @@ type Optimizer struct {
 	crew  *work.Crew
 }
 
-// NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size of
-// the table for Adagrad, twice that for Adam and AdamW, one number for each row for RowAdagrad, and nothing for SGD. It is an
-// error if the matrix contradicts itself or is empty, or if the method has a number that is negative, not finite, or no less
-// than 1 where a beta is.
+// NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size
+// of the table for Adagrad, twice that for Adam and AdamW, one number for each row for RowAdagrad, and nothing for SGD.
+// It is an error if the matrix contradicts itself or is empty, or if the method has a number that is negative, not
+// finite, or no less than 1 where a beta is.
 func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
 }
@@ -232,8 +232,8 @@ func (o *Optimizer) SetSteps(n int) error {
 }
 
 // State returns what the method keeps, without a copy: "sum" of Adagrad, (rows, cols), and of RowAdagrad, (rows, 1), or
-// "exp_avg" and "exp_avg_sq" of Adam and AdamW, (rows, cols); each with the name of the parameter and a dot in front. With Steps, it is
-// all that an optimizer of the same method and Rate has to be given back to go on with the same bits.
+// "exp_avg" and "exp_avg_sq" of Adam and AdamW, (rows, cols); each with the name of the parameter and a dot in front.
+// With Steps, it is all that an optimizer of the same method and Rate has to be given back to go on with the same bits.
 func (o *Optimizer) State() []Parameter {
 	var all []Parameter
 	for i, name := range o.rule.states {

@@ -56,8 +56,8 @@ func (o *Output) BackwardSampled(dH, grad rowvec.Matrix, in Input, dLogits, h ro
 	return o.backward("lookup.Output.BackwardSampled", dH, &grad, nil, &in, dLogits, h)
 }
 
-// BackwardSampledSparse is BackwardSampled with a row-sparse gradient of the table, to which the sum of what each token gives is added:
-// that of a token over i ascending from +0, and those of a token that repeats in their order.
+// BackwardSampledSparse is BackwardSampled with a row-sparse gradient of the table, to which the sum of what each token
+// gives is added: that of a token over i ascending from +0, and those of a token that repeats in their order.
 func (o *Output) BackwardSampledSparse(dH rowvec.Matrix, grad *Gradient, in Input, dLogits, h rowvec.Matrix) error {
 	const op = "lookup.Output.BackwardSampledSparse"
 	if err := grad.fits(op, "token gradient", o.tokens.Vocab(), o.tokens.Dim()); err != nil {

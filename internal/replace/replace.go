@@ -75,10 +75,10 @@ func File(path string, write func(f Temporary) error) (err error) {
 	return nil
 }
 
-// create makes a file beside path with a name that is not in use.
+// create makes a file beside path with a name that is not in use, and not too long where that of path is not.
 func create(path string) (f Temporary, name string, err error) {
 	for range 100 {
-		name = fmt.Sprintf("%s.%08x.tmp", path, rand.Uint32())
+		name = filepath.Join(filepath.Dir(path), fmt.Sprintf(".rowvec-%08x.tmp", rand.Uint32()))
 		if f, err = Create(name); !errors.Is(err, fs.ErrExist) {
 			break
 		}

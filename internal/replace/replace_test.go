@@ -201,3 +201,17 @@ func TestPermissions(t *testing.T) {
 		os.Remove(path)
 	}
 }
+
+// TestLongName: whatever name a file may have, it can be replaced.
+func TestLongName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), strings.Repeat("x", 250))
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Skip(err)
+	}
+	if err := File(path, func(f Temporary) error {
+		_, err := f.Write([]byte("new"))
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+}
