@@ -25,6 +25,15 @@ const (
 	copyColumns = 256
 )
 
+// lanes is for sums of lanes with AVX2: 8 lanes to keep and 8 not to, and the numbers of 16.
+//
+//lint:ignore U1000 for the assembly alone
+var lanes = [32]uint32{
+	^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0),
+	0, 0, 0, 0, 0, 0, 0, 0,
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+}
+
 // byLines: the assembly can prefetch line by line.
 const byLines = true
 

@@ -4,6 +4,14 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/isa"
 
+// dotColumns is the number of columns from which on there is assembly.
+func dotColumns() int {
+	if isa.Active() == isa.AVX2 {
+		return 8
+	}
+	return 1
+}
+
 // dotGroup returns how many rows of the table the assembly does at a time.
 func dotGroup() int {
 	if isa.Active() == isa.AVX512 {

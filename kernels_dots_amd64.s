@@ -6,7 +6,7 @@
 
 // The dot products of dotArgs: a group of rows of the table at a time, 3 with AVX2 and 4 with AVX-512, against all rows of
 // a, two of these at a time and a last one alone; and each from left to right, 16 columns at a time. The 16 lanes of a dot
-// product are one register with AVX-512 and two with AVX2. The tail is masked: what is beyond the row counts as +0, and
+// product are one register with AVX-512 and two with AVX2. Of the tail, what is beyond the row counts as +0, and
 // so do its products, which change no lane, since none is ever -0. Where the last group has fewer rows than others, its
 // last one is there several times, and not stored.
 //
@@ -78,30 +78,12 @@ near: \
 
 // AVX2
 
-// masks is 16 lanes to load and 16 not to.
-DATA masks<>+0(SB)/8, $0xffffffffffffffff
-DATA masks<>+8(SB)/8, $0xffffffffffffffff
-DATA masks<>+16(SB)/8, $0xffffffffffffffff
-DATA masks<>+24(SB)/8, $0xffffffffffffffff
-DATA masks<>+32(SB)/8, $0xffffffffffffffff
-DATA masks<>+40(SB)/8, $0xffffffffffffffff
-DATA masks<>+48(SB)/8, $0xffffffffffffffff
-DATA masks<>+56(SB)/8, $0xffffffffffffffff
-DATA masks<>+64(SB)/8, $0
-DATA masks<>+72(SB)/8, $0
-DATA masks<>+80(SB)/8, $0
-DATA masks<>+88(SB)/8, $0
-DATA masks<>+96(SB)/8, $0
-DATA masks<>+104(SB)/8, $0
-DATA masks<>+112(SB)/8, $0
-DATA masks<>+120(SB)/8, $0
-GLOBL masks<>(SB), RODATA|NOPTR, $128
-
-// Ways to load half of the lanes, off bytes behind DX in a row: all of them, or those of the tail.
+// Ways to load half of the lanes, off bytes behind DX in a row: all of them, or of the last 8 columns of the row those that
+// are left.
 #define ALL_LANES(row, off, to) VMOVUPS off(row)(DX*1), to
 #define TAIL_LANES(row, off, to) \
-	VMOVUPS    off(R10), Y15; \
-	VMASKMOVPS off(row)(DX*1), Y15, to
+	VMOVUPS 64(R10), Y15; \
+	LAST_LANES(off(row)(DX*1), (R10), Y15, to)
 
 // PAIR_PRODUCTS adds the products of a row of the table with two rows of a, in Y12 and Y13, to x and y.
 #define PAIR_PRODUCTS(LOAD, row, off, x, y) \
@@ -118,9 +100,8 @@ GLOBL masks<>(SB), RODATA|NOPTR, $128
 	PAIR_PRODUCTS(LOAD, R8, off, x1, y1); \
 	PAIR_PRODUCTS(LOAD, R9, off, x2, y2)
 
-#define PAIR_COLUMNS_AVX2(LOAD) \
-	PAIR_HALF(LOAD, 0, Y0, Y1, Y2, Y3, Y4, Y5); \
-	PAIR_HALF(LOAD, 32, Y6, Y7, Y8, Y9, Y10, Y11)
+#define PAIR_FIRST(LOAD) PAIR_HALF(LOAD, 0, Y0, Y1, Y2, Y3, Y4, Y5)
+#define PAIR_SECOND(LOAD, off) PAIR_HALF(LOAD, off, Y6, Y7, Y8, Y9, Y10, Y11)
 
 // LAST_PRODUCTS adds the products of a row of the table with one row of a, in Y12, to x.
 #define LAST_PRODUCTS(LOAD, row, off, x) \
@@ -134,24 +115,36 @@ GLOBL masks<>(SB), RODATA|NOPTR, $128
 	LAST_PRODUCTS(LOAD, R8, off, x1); \
 	LAST_PRODUCTS(LOAD, R9, off, x2)
 
-#define LAST_COLUMNS_AVX2(LOAD) \
-	LAST_HALF(LOAD, 0, Y0, Y1, Y2); \
-	LAST_HALF(LOAD, 32, Y6, Y7, Y8)
+#define LAST_FIRST(LOAD) LAST_HALF(LOAD, 0, Y0, Y1, Y2)
+#define LAST_SECOND(LOAD, off) LAST_HALF(LOAD, off, Y6, Y7, Y8)
 
-#define DOTS_COLUMNS_AVX2(COLUMNS, block, tail, sum) \
+#define DOTS_COLUMNS_AVX2(FIRST, SECOND, block, tail, few, sum) \
 	XORL  DX, DX;                \
 	TESTQ CX, CX;                \
 	JEQ   tail;                  \
 	PCALIGN $32;                 \
 block: \
-	COLUMNS(ALL_LANES);          \
+	FIRST(ALL_LANES);            \
+	SECOND(ALL_LANES, 32);       \
 	ADDQ  $64, DX;               \
 	CMPQ  DX, CX;                \
 	JLT   block;                 \
 tail: \
-	TESTB $15, dotArgs_cols(BX); \
+	TESTB $8, dotArgs_cols(BX);  \
+	JEQ   few;                   \
+	FIRST(ALL_LANES);            \
+	TESTB $7, dotArgs_cols(BX);  \
 	JEQ   sum;                   \
-	COLUMNS(TAIL_LANES);         \
+	MOVQ  dotArgs_cols(BX), DX;  \
+	LEAQ  -32(DX*4), DX;         \
+	SECOND(TAIL_LANES, 0);       \
+	JMP   sum;                   \
+few: \
+	TESTB $7, dotArgs_cols(BX);  \
+	JEQ   sum;                   \
+	MOVQ  dotArgs_cols(BX), DX;  \
+	LEAQ  -32(DX*4), DX;         \
+	FIRST(TAIL_LANES);           \
 sum:
 
 // HALVES adds lanes 8 to 15, in y, to lanes 0 to 7, in x, of a row of a in x0 and y0 and of the next in x1 and y1, and then
@@ -179,15 +172,12 @@ sum:
 	VADDPS  Y12, Y0, Y0
 
 // func dotsAVX2(d *dotArgs) (done int)
-// for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }
+// for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }, of at least 8 columns
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
 	MOVQ dotArgs_cols(BX), AX
 	SPLIT(64)
-	ANDL $15, AX
-	LEAQ masks<>+64(SB), R10
-	SHLQ $2, AX
-	SUBQ AX, R10
+	LAST_LANES_BEGIN(R10, DX)
 	XORL R13, R13
 group:
 	DOT_ROW(0, SI, load0, found0)
@@ -211,7 +201,7 @@ pair:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	DOTS_COLUMNS_AVX2(PAIR_COLUMNS_AVX2, pairBlock, pairTail, pairSum)
+	DOTS_COLUMNS_AVX2(PAIR_FIRST, PAIR_SECOND, pairBlock, pairTail, pairFew, pairSum)
 	TREE_AVX2(Y3, Y4, Y5, Y9, Y10, Y11)
 	MOVQ R12, R11
 	ADDQ dotArgs_aStride(BX), R11
@@ -245,7 +235,7 @@ last:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	DOTS_COLUMNS_AVX2(LAST_COLUMNS_AVX2, lastBlock, lastTail, lastSum)
+	DOTS_COLUMNS_AVX2(LAST_FIRST, LAST_SECOND, lastBlock, lastTail, lastFew, lastSum)
 	TREE_AVX2(Y3, Y4, Y5, Y9, Y10, Y11)
 	MOVQ dotArgs_n(BX), DX
 	SUBQ R13, DX

@@ -2,6 +2,9 @@
 
 package rowvec
 
+// dotColumns is the number of columns from which on there is assembly.
+func dotColumns() int { return 1 }
+
 // dotGroup returns how many rows of the table the assembly does at a time.
 func dotGroup() int { return 2 }
 

@@ -45,7 +45,7 @@ const (
 )
 
 func dots[I ID](dst, a, table *Matrix, ids []I) int {
-	if isa.Active() == isa.Portable || a.Cols == 0 {
+	if isa.Active() == isa.Portable || a.Cols < dotColumns() {
 		return kernels.Dots(*dst, *a, *table, ids)
 	}
 	if a.Rows == 0 || len(ids) == 0 {
@@ -66,7 +66,7 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int {
 }
 
 func dotsAll(dst, a, table *Matrix) {
-	if isa.Active() == isa.Portable || a.Cols == 0 {
+	if isa.Active() == isa.Portable || a.Cols < dotColumns() {
 		kernels.DotsAll(*dst, *a, *table)
 		return
 	}

@@ -15,6 +15,9 @@ import "github.com/rowvec/rowvec/internal/isa"
 //	1,000 x 24           6.3   6.6    7.2   9.3    8.5   11.4
 //	1,000 x 8            4.6   5.2    3.4   4.9    4.2   5.5
 
+// squareColumns is the number of columns from which on there is assembly that adds up squares.
+const squareColumns = 8
+
 // do runs update k on one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //
 //go:noinline

@@ -250,7 +250,8 @@ sum:
 	VMOVSS    updateArgs_rate(BX), X1;      \
 	VDIVSS    X0, X1, X0
 
-// SQUARES_AVX2 adds the squares of the row at DI to the lanes in Y0 and Y1. Y13 and Y14 are the lanes of the tail.
+// SQUARES_AVX2 adds the squares of the row at DI to the lanes in Y0 and Y1, with what LANES leaves in Y13 and Y14. There are at
+// least 8 elements, or more of the same row in front of them.
 #define SQUARES_AVX2 \
 	MOVL $64, DX;                      \
 	CMPQ DX, CX;                       \
@@ -267,38 +268,35 @@ squares: \
 	CMPQ    DX, CX;                    \
 	JLE     squares;                   \
 squaresTail: \
-	TESTB   $15, AX;                   \
-	JEQ     squaresDone;               \
-	VMASKMOVPS -64(DI)(DX*1), Y13, Y2; \
-	VMASKMOVPS -32(DI)(DX*1), Y14, Y3; \
+	TESTB   $8, AX;                    \
+	JEQ     squaresFew;                \
+	VMOVUPS -64(DI)(DX*1), Y2;         \
 	VMULPS  Y2, Y2, Y2;                \
-	VMULPS  Y3, Y3, Y3;                \
 	VADDPS  Y2, Y0, Y0;                \
+	TESTB   $7, AX;                    \
+	JEQ     squaresDone;               \
+	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y3); \
+	VMULPS  Y3, Y3, Y3;                \
 	VADDPS  Y3, Y1, Y1;                \
+	JMP     squaresDone;               \
+squaresFew: \
+	TESTB   $7, AX;                    \
+	JEQ     squaresDone;               \
+	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y2); \
+	VMULPS  Y2, Y2, Y2;                \
+	VADDPS  Y2, Y0, Y0;                \
 squaresDone:
 
-// LANES has the lanes of the tail in Y13 and Y14, with the number of columns in AX.
+// LANES has in Y13 the lanes of what is left of a row behind its eights, and in Y14 where they are among the last 8 columns,
+// with the number of columns in AX.
 #define LANES \
-	LEAQ lanes<>+64(SB), R12;    \
-	MOVQ AX, DX;                 \
-	ANDQ $15, DX;                \
-	NEGQ DX;                     \
-	VMOVUPS (R12)(DX*4), Y13;    \
-	VMOVUPS 32(R12)(DX*4), Y14
-
-// Sixteen lanes, and sixteen none.
-DATA lanes<>+0(SB)/8, $-1
-DATA lanes<>+8(SB)/8, $-1
-DATA lanes<>+16(SB)/8, $-1
-DATA lanes<>+24(SB)/8, $-1
-DATA lanes<>+32(SB)/8, $-1
-DATA lanes<>+40(SB)/8, $-1
-DATA lanes<>+48(SB)/8, $-1
-DATA lanes<>+56(SB)/8, $-1
-GLOBL lanes<>(SB), RODATA|NOPTR, $128
+	LAST_LANES_BEGIN(R12, DX);  \
+	VMOVUPS (R12), Y13;         \
+	VMOVUPS 64(R12), Y14
 
 // func updateRowAdagradAVX2(a *updateArgs) (done int)
-// for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }
+// for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }, of at
+// least 8 columns
 TEXT ·updateRowAdagradAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2

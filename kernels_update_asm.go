@@ -118,7 +118,7 @@ func updateAdagrad[I ID](table, sums *Matrix, ids []I, grad *Matrix, rate, epsil
 }
 
 func updateRowAdagrad[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, rate, epsilon float32, h hint) int {
-	if isa.Active() == isa.Portable {
+	if isa.Active() == isa.Portable || table.Cols < squareColumns {
 		return kernels.UpdateRowAdagrad(*table, sums, ids, *grad, rate, epsilon)
 	}
 	if len(ids) == 0 {

@@ -172,6 +172,21 @@ single: \
 	MOVQ rowArgs_cols(BX), AX;          \
 	SPLIT(32)
 
+// LAST_LANES moves what is left of a row behind its eights to the first lanes, out of its last 8 columns, and has +0 in the
+// others. A masked load would do as well, but QEMU 7.2 takes it to fault where it does not. LAST_LANES_BEGIN finds in the table
+// of lanes those to keep, and 64 bytes on where they come from, with the number of columns in AX.
+
+#define LAST_LANES(from, keep, order, to) \
+	VPERMPS from, order, to; \
+	VANDPS  keep, to, to
+
+#define LAST_LANES_BEGIN(keep, tmp) \
+	MOVQ AX, tmp;             \
+	ANDL $7, tmp;             \
+	NEGQ tmp;                 \
+	LEAQ ·lanes+32(SB), keep; \
+	LEAQ (keep)(tmp*4), keep
+
 // AVX-512
 
 #define TAIL_AVX512(KERNEL) \
