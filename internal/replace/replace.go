@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -77,8 +78,10 @@ func File(path string, write func(f Temporary) error) (err error) {
 
 // create makes a file beside path with a name that is not in use, and not too long where that of path is not.
 func create(path string) (f Temporary, name string, err error) {
+	dir, base := filepath.Split(path)
+	base = strings.ToValidUTF8(base[:min(len(base), 200)], "")
 	for range 100 {
-		name = filepath.Join(filepath.Dir(path), fmt.Sprintf(".rowvec-%08x.tmp", rand.Uint32()))
+		name = fmt.Sprintf("%s%s.%08x.tmp", dir, base, rand.Uint32())
 		if f, err = Create(name); !errors.Is(err, fs.ErrExist) {
 			break
 		}
