@@ -4,10 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -289,19 +286,7 @@ func TestDotsIDsChangeMeanwhile(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		a, table, dst := matrix(heap(), rng, 9, 24, 0), matrix(heap(), rng, 100, 24, 0), matrix(heap(), rng, 9, 512, 0)
 		ids := randomIDs[int64](rng, dst.Cols, table.Rows)
-		var stop atomic.Bool
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for !stop.Load() {
-				for range 500 {
-					atomic.StoreInt64(&ids[300], -1<<40)
-				}
-				for range 500 {
-					atomic.StoreInt64(&ids[300], 5)
-				}
-				runtime.Gosched()
-			}
-		})
+		stop := keepChanging(&ids[300])
 		var changed, refused int
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 			var index *rowvec.IndexError
@@ -314,8 +299,7 @@ func TestDotsIDsChangeMeanwhile(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		}
-		stop.Store(true)
-		wg.Wait()
+		stop()
 		t.Logf("%d refused, %d changed meanwhile", refused, changed)
 	})
 }

@@ -118,7 +118,7 @@ func (a rowArgs) runChunks(k op, n int) int {
 //
 // Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with). There are two ways to go about it: a whole row
 // at once, or line by line while another row is done, which costs 5 to 10 percent in caches. On a Zen 4, medians of 21,
-// without, at once and line by line, all of one process:
+// without, at once and line by line, those of a line all of one process:
 //
 //	table, ids                 gather             scatter-add        embed
 //	50,257 x 768     1,000     439   193   277    438   188   268    426   249   315

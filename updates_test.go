@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -218,19 +216,7 @@ func TestUpdatesIDsChangeMeanwhile(t *testing.T) {
 		table, first, second := matrix(heap(), rng, 100, 24, 0), matrix(heap(), rng, 100, 24, 0), matrix(heap(), rng, 100, 24, 0)
 		grad, sums := matrix(heap(), rng, 512, 24, 0), make([]float32, 100)
 		ids := randomIDs[int64](rng, grad.Rows, table.Rows)
-		var stop atomic.Bool
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for !stop.Load() {
-				for range 500 {
-					atomic.StoreInt64(&ids[300], -1<<40)
-				}
-				for range 500 {
-					atomic.StoreInt64(&ids[300], 5)
-				}
-				runtime.Gosched()
-			}
-		})
+		stop := keepChanging(&ids[300])
 		var changed, refused int
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 			for _, err := range []error{
@@ -250,8 +236,7 @@ func TestUpdatesIDsChangeMeanwhile(t *testing.T) {
 				}
 			}
 		}
-		stop.Store(true)
-		wg.Wait()
+		stop()
 		t.Logf("%d refused, %d changed meanwhile", refused, changed)
 	})
 }

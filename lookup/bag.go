@@ -142,11 +142,8 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 	if e.padding >= 0 && in.ids.has(e.padding) {
 		p.keep(&p.in, e.padding)
 	}
-	p.size = bags
 	workers := e.workersFor(in.Len(), tuning.ParallelElements)
-	if workers > 1 {
-		p.size = max(1, bags/workers/4)
-	}
+	p.size = partSize(bags, workers)
 	if p.crew.Do(workers, (bags+p.size-1)/p.size) != nil { // all has been checked
 		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
 	}

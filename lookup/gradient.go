@@ -289,7 +289,7 @@ const (
 
 func (g *Gradient) run(what task, workers int) error {
 	g.task = what
-	g.size = g.batch.part(workers)
+	g.size = partSize(len(g.batch.at), workers)
 	return g.crew.Do(workers, g.batch.parts(g.size))
 }
 

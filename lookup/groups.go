@@ -224,12 +224,12 @@ func (s *sums) sumDropped(dst rowvec.Matrix, lo int) error {
 	return nil
 }
 
-// part returns the size of a part where so many workers share the groups, in places: each worker gets about four.
-func (s *sums) part(workers int) int {
+// partSize returns the size of a part where so many workers share n things: each worker gets about four.
+func partSize(n, workers int) int {
 	if workers == 1 {
-		return max(1, len(s.at))
+		return max(1, n)
 	}
-	return max(1, len(s.at)/workers/4)
+	return max(1, n/workers/4)
 }
 
 // parts returns how many parts of a size there are.

@@ -251,10 +251,7 @@ func (o *Optimizer) Step(g *Gradient) error {
 	}
 	o.ids, o.grads = g.ids, g.Values()
 	workers := o.workersFor(len(g.ids))
-	o.size = max(1, len(g.ids))
-	if workers > 1 {
-		o.size = max(1, len(g.ids)/workers/4)
-	}
+	o.size = partSize(len(g.ids), workers)
 	return o.run(workers, (len(g.ids)+o.size-1)/o.size)
 }
 
@@ -310,10 +307,7 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 		o.runs.in, o.runs.rows = Input{}, rowvec.Matrix{}
 	}()
 	workers := o.workersFor(n)
-	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, max(1, n)
-	if workers > 1 {
-		o.size = max(1, n/workers/4)
-	}
+	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, partSize(n, workers)
 	if err := o.run(workers, o.runs.parts(o.size)+o.batch.parts(o.size)); err != nil {
 		return fmt.Errorf("%w (%s)", err, op)
 	}
