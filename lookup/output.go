@@ -91,14 +91,7 @@ var outputPasses = sync.Pool{New: func() any {
 func (p *outputPass) end(op string, err error) error {
 	*p = outputPass{forward: p.forward, backward: p.backward}
 	outputPasses.Put(p)
-	if err == nil {
-		return nil
-	}
-	var index *rowvec.IndexError
-	if errors.As(err, &index) || errors.Is(err, rowvec.ErrChanged) {
-		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
-	}
-	return err
+	return outcome(op, err)
 }
 
 // check reports logits, or their gradient, and hidden states that do not fit, and returns the number of rows of the table.
@@ -247,10 +240,10 @@ func (p *outputPass) backwardPart(part int) error {
 				}
 			}
 		}
+		if p.grad.Rows == 0 {
+			continue // a sparse gradient has been added to already, and a frozen table has none
+		}
 		for k, id := range chunk {
-			if p.grad.Rows == 0 {
-				break // a sparse gradient has been added to already, and a frozen table has none
-			}
 			dst := p.grad.Row(id)[lo:hi]
 			for i := range p.h.Rows {
 				if err := rowvec.AddScaled(dst, p.logits.Row(i)[first+k], p.h.Row(i)[lo:hi]); err != nil {

@@ -42,6 +42,11 @@ var passes = sync.Pool{New: func() any {
 func (p *pass) end(op string, err error) error {
 	*p = pass{forward: p.forward, backward: p.backward}
 	passes.Put(p)
+	return outcome(op, err)
+}
+
+// outcome returns what becomes of an error of a part, whose ids have all been checked before.
+func outcome(op string, err error) error {
 	if err == nil {
 		return nil
 	}
