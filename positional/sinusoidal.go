@@ -53,7 +53,7 @@ func NewSinusoidal(length, dim int) (*Sinusoidal, error) {
 	pairs := (dim + 1) / 2
 	s := &Sinusoidal{dim, make([]exact.Turns, pairs), make([]float64, block*2*pairs), table}
 	for i := range s.freqs {
-		s.freqs[i] = exact.Frequency(uint64(2*i), uint64(dim))
+		s.freqs[i] = exact.Frequency(10000, uint64(2*i), uint64(dim))
 	}
 	for k := range block {
 		for i, f := range s.freqs {

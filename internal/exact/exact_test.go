@@ -2,6 +2,7 @@ package exact
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc64"
 	"math"
 	"math/big"
@@ -146,6 +147,7 @@ func TestConstants(t *testing.T) {
 	}{
 		"log10000":   {log10000, log.Sub(log, bigmath.Float(13))},
 		"ln2":        {ln2, bigmath.Log(two)},
+		"inverseLn2": {inverseLn2, new(big.Float).SetPrec(320).Sub(quo(one, bigmath.Log(two)), one)},
 		"inverse2Pi": {inverse2Pi, quo(quo(one, two), bigmath.Pi)},
 	} {
 		if off := c.got.off(c.want); off > 0.5 {
@@ -176,22 +178,55 @@ func frequencies() (ids [][2]uint64) {
 	return ids
 }
 
+// bases are those of models, and what lies at the ends.
+var bases = []float64{10000, 1, math.Nextafter(1, 2), 1.5, math.Nextafter(2, 1), 2, 100, 9999, 10001, 500000, 1e6,
+	math.Nextafter(1<<20, 0), 1e6 * math.Pi, 1e7, 1e30, math.MaxFloat64}
+
 func TestFrequency(t *testing.T) {
 	worst := 0.0
-	for _, f := range frequencies() {
-		got := Frequency(f[0], f[1])
-		want := bigmath.Frequency(10000, int(f[0]), int(f[1]))
-		want.Quo(want, new(big.Float).SetPrec(320).Mul(bigmath.Float(2), bigmath.Pi))
-		off := got.off(want)
-		if off > 16 {
-			t.Errorf("Frequency(%d, %d) is off by %g units", f[0], f[1], off)
+	for _, base := range bases {
+		for _, f := range frequencies() {
+			got := Frequency(base, f[0], f[1])
+			want := bigmath.Frequency(base, int(f[0]), int(f[1]))
+			want.Quo(want, new(big.Float).SetPrec(320).Mul(bigmath.Float(2), bigmath.Pi))
+			off := got.off(want)
+			if off > 16 {
+				t.Errorf("Frequency(%g, %d, %d) is off by %g units", base, f[0], f[1], off)
+			}
+			if base < 1e10 { // the same fraction
+				if wide := Frequency(base, f[0]<<44, f[1]<<44); wide != got {
+					t.Errorf("Frequency(%g, %d, %d) is not that of both << 44", base, f[0], f[1])
+				}
+			}
+			worst = max(worst, off)
 		}
-		if wide := Frequency(f[0]<<45, f[1]<<45); wide != got { // the same fraction
-			t.Errorf("Frequency(%d, %d) is not that of both << 45", f[0], f[1])
-		}
-		worst = max(worst, off)
 	}
 	t.Logf("worst error %.1f units of 2^-128", worst)
+}
+
+func TestScaled(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	scales := []float64{0, 1, 2, 0.5, 0.1, 1. / 3, 40, 1 << 31, 1<<53 - 1, 0x1p63, 0x1p64, 0x1p127, 0x1p128, 0x1p-63, 0x1p-64,
+		0x1p-1074, 0x1.fffp-1030, math.MaxFloat64, 0x1.8p52, 0x1.8p53, 0x1.8p115, 0x1.8p116, 0x1.8p117}
+	for range samples {
+		scales = append(scales, math.Float64frombits(r.Uint64N(0x7ff0000000000000)), math.Exp(100*(r.Float64()-0.5)))
+	}
+	for _, m := range scales {
+		x := Turns{r.Uint64(), r.Uint64()}
+		// x, in units, and m are products of an integer and a power of 2.
+		product := new(big.Float).SetPrec(2400).Mul(x.value(), bigmath.Float(m))
+		product.SetMantExp(product, 128)
+		want, _ := product.Int(nil) // rounded down
+		want.And(want, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1)))
+		got := new(big.Int).SetUint64(x.Scaled(m).Hi)
+		got.Lsh(got, 64).Or(got, new(big.Int).SetUint64(x.Scaled(m).Lo))
+		if got.Cmp(want) != 0 {
+			t.Errorf("%x scaled by %g is %x, want %x", x, m, got, want)
+		}
+		if n := r.Uint64N(1 << 53); x.Scaled(float64(n)) != x.Times(n) {
+			t.Errorf("%x scaled by %d is not its multiple", x, n)
+		}
+	}
 }
 
 func TestTurns(t *testing.T) {
@@ -202,7 +237,7 @@ func TestTurns(t *testing.T) {
 		positions = append(positions, r.Uint64N(1<<24), r.Uint64N(1<<31), r.Uint64N(1<<53))
 	}
 	for _, f := range frequencies() {
-		turns, freq := Frequency(f[0], f[1]), bigmath.Frequency(10000, int(f[0]), int(f[1]))
+		turns, freq := Frequency(10000, f[0], f[1]), bigmath.Frequency(10000, int(f[0]), int(f[1]))
 		for _, pos := range positions {
 			angle := new(big.Float).SetPrec(320).SetUint64(pos)
 			wantSin, wantCos := bigmath.SinCos(angle.Mul(angle, freq))
@@ -239,7 +274,7 @@ func TestSameBits(t *testing.T) {
 		z := math.Float64frombits(r.Uint64N(0x7ff0000000000000))
 		sin, cos := SinCos(x)
 		i := r.Uint64N(4096)
-		sin1, cos1 := Frequency(i, 4096).Times(r.Uint64()).SinCos()
+		sin1, cos1 := Frequency(10000, i, 4096).Times(r.Uint64()).SinCos()
 		for _, v := range [...]float64{sin, cos, Exp(y), Log(z), Log(1 + y/1000), sin1, cos1} {
 			bytes = binary.LittleEndian.AppendUint64(bytes[:0], math.Float64bits(v))
 			sum.Write(bytes)
@@ -257,15 +292,19 @@ func BenchmarkSinCos(b *testing.B) {
 }
 
 func BenchmarkTurnsSinCos(b *testing.B) {
-	t := Frequency(3, 512)
+	t := Frequency(10000, 3, 512)
 	for i := range b.N {
 		t.Times(uint64(i)).SinCos()
 	}
 }
 
 func BenchmarkFrequency(b *testing.B) {
-	for range b.N {
-		Frequency(3, 512)
+	for _, base := range []float64{10000, 500000} {
+		b.Run(fmt.Sprintf("base=%g", base), func(b *testing.B) {
+			for range b.N {
+				Frequency(base, 3, 512)
+			}
+		})
 	}
 }
 

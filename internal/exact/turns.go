@@ -9,14 +9,15 @@ import (
 // it is multiplied, so that the angle of a far position is as accurate as that of a near one.
 type Turns struct{ Hi, Lo uint64 }
 
-// Frequency returns the angle that grows by 10000^(-i/d) radians per position, i.e. 10000^(-i/d) / 2*pi turns, for
-// 0 <= i <= d, d > 0 and i < 2^59. Its error is below 2^-124.
-func Frequency(i, d uint64) Turns {
-	// 10000^(-i/d) = 2^-(whole + f), where whole + f = i * log2(10000) / d
-	w0h, w0 := bits.Mul64(log10000.Lo, i)
-	w1h, w1 := bits.Mul64(log10000.Hi, i)
+// Frequency returns the angle that grows by base^(-i/d) radians per position, i.e. base^(-i/d) / 2*pi turns, for a finite
+// base >= 1, 0 <= i <= d, d > 0 and i*(1+log2(base)) < 2^63. Its error is below 2^-123.
+func Frequency(base float64, i, d uint64) Turns {
+	// base^(-i/d) = 2^-(whole + f), where whole + f = i * log2(base) / d
+	k, log := log2(base)
+	w0h, w0 := bits.Mul64(log.Lo, i)
+	w1h, w1 := bits.Mul64(log.Hi, i)
 	w1, carry := bits.Add64(w1, w0h, 0)
-	w2 := 13*i + w1h + carry
+	w2 := k*i + w1h + carry
 	whole := w2 / d
 	var f Turns
 	f.Hi, w1 = bits.Div64(w2%d, w1, d)
@@ -27,20 +28,71 @@ func Frequency(i, d uint64) Turns {
 	for n := uint64(34); n > 0; n-- {
 		t = inverse2Pi.minus(t.times(x).over(n))
 	}
-	return Turns{t.Hi >> whole, t.Lo>>whole | t.Hi<<(64-whole)} // whole <= 13; for 0, Go's shift by 64 gives 0
+	return t.right(whole)
 }
 
-// In units of 2^-128: the logarithm of 10000 to base 2, less 13; the natural logarithm of 2; 1/2*pi.
+// log2 returns the logarithm of x >= 1 to base 2, f at most 24 units too small.
+func log2(x float64) (whole uint64, f Turns) {
+	if x == 10000 { // the nearest there is, as results have been made with it
+		return 13, log10000
+	}
+	// x = 2^whole * (1 + m/2^52); with s = m/(2^53 + m), log2(x) = whole + 2/ln(2) * artanh(s), where s <= 1/3 and
+	// artanh(s) = s + s*z*(1/3 + z*(1/5 + ...)), z = s*s; z^40/81 is below 2^-128.
+	b := math.Float64bits(x)
+	m := b & (1<<52 - 1)
+	var s, p Turns
+	s.Hi, b = bits.Div64(m, 0, 1<<53|m)
+	s.Lo, _ = bits.Div64(b, 0, 1<<53|m)
+	z := s.times(s)
+	for n := uint64(81); n > 1; n -= 2 {
+		p = z.times(p.plus(almost1.over(n)))
+	}
+	s = s.plus(s.times(p))
+	s = s.plus(s)
+	return math.Float64bits(x)>>52 - 1023, s.plus(s.times(inverseLn2))
+}
+
+// In units of 2^-128: the logarithm of 10000 to base 2, less 13; the natural logarithm of 2; its inverse, less 1; 1/2*pi;
+// and what is next to 1.
 var (
 	log10000   = Turns{0x49a784bcd1b8afe4, 0x92bf6ff4dafdb4ce}
 	ln2        = Turns{0xb17217f7d1cf79ab, 0xc9e3b39803f2f6af}
+	inverseLn2 = Turns{0x71547652b82fe177, 0x7d0ffda0d23a7d12}
 	inverse2Pi = Turns{0x28be60db9391054a, 0x7f09d5f47d4d3770}
+	almost1    = Turns{math.MaxUint64, math.MaxUint64}
 )
 
 // Times returns n times t, less whole turns.
 func (t Turns) Times(n uint64) Turns {
 	hi, lo := bits.Mul64(t.Lo, n)
 	return Turns{hi + t.Hi*n, lo}
+}
+
+// Scaled returns m times t, less whole turns, for a finite m >= 0, which counts as it is, with all of its 53 bits. The
+// result is at most a unit too small, beside what m makes of the error of t.
+func (t Turns) Scaled(m float64) Turns {
+	b := math.Float64bits(m)
+	e, f := int(b>>52), b&(1<<52-1)
+	if e > 0 {
+		f |= 1 << 52
+	} else {
+		e = 1
+	}
+	e -= 1075 // m = f * 2^e
+	p1, p0 := bits.Mul64(t.Lo, f)
+	p2, low := bits.Mul64(t.Hi, f)
+	p1, carry := bits.Add64(p1, low, 0)
+	p2 += carry
+	if e >= 64 {
+		return Turns{p0 << (e - 64), 0}
+	}
+	if e >= 0 {
+		return Turns{p1<<e | p0>>(64-e), p0 << e}
+	}
+	for e = -e; e >= 64; e -= 64 {
+		p0, p1, p2 = p1, p2, 0
+	}
+	return Turns{p1>>e | p2<<(64-e), p0>>e | p1<<(64-e)} // for 0, Go's shift by 64 gives 0
 }
 
 // SinCos returns the sine and the cosine of t, each with an error below 2e-16.
@@ -66,6 +118,21 @@ func (t Turns) times(u Turns) Turns {
 func (t Turns) over(n uint64) Turns {
 	lo, _ := bits.Div64(t.Hi%n, t.Lo, n)
 	return Turns{t.Hi / n, lo}
+}
+
+// right returns t / 2^n, rounded down.
+func (t Turns) right(n uint64) Turns {
+	if n >= 64 {
+		return Turns{0, t.Hi >> (n - 64)}
+	}
+	return Turns{t.Hi >> n, t.Lo>>n | t.Hi<<(64-n)} // for 0, Go's shift by 64 gives 0
+}
+
+// plus returns t + u, less whole turns.
+func (t Turns) plus(u Turns) Turns {
+	lo, carry := bits.Add64(t.Lo, u.Lo, 0)
+	hi, _ := bits.Add64(t.Hi, u.Hi, carry)
+	return Turns{hi, lo}
 }
 
 // minus returns t - u, less whole turns.
