@@ -1,6 +1,10 @@
 package positional
 
 import (
+	"errors"
+	"math"
+	"unsafe"
+
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
 )
@@ -21,6 +25,22 @@ func checkSequences(op, name string, m rowvec.Matrix, dim, seq, start, limit int
 		return check.MultipleOf(op, name+".Rows", m.Rows, seq)
 	}
 	return nil
+}
+
+// checkPositionIDs reports the first of explicit positions that there is not.
+func checkPositionIDs(at []int) error {
+	err := rowvec.CheckIDs(at, math.MaxInt)
+	if index := (*rowvec.IndexError)(nil); errors.As(err, &index) {
+		index.What = "position id"
+	}
+	return err
+}
+
+// checkPositionsApart reports that m, which is about to be written to, shares memory with explicit positions.
+func checkPositionsApart(op, name string, m rowvec.Matrix, at []int) error {
+	n := len(at) * int(unsafe.Sizeof(0)/4)
+	words := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(at))), n) // seen as such, and not read
+	return check.Apart(op, name, m, "positions", rowvec.Matrix{Rows: 1, Cols: n, Data: words, Stride: n})
 }
 
 // copyRows sets each row of dst to that of src. The shapes agree.

@@ -14,28 +14,74 @@ import (
 //	PE(pos, 2i)   = sin(pos / 10000^(2i/dim))
 //	PE(pos, 2i+1) = cos(pos / 10000^(2i/dim))
 //
-// An odd dim has one sine more than cosines. Each element is off by less than 3e-8, half a unit in the last place of a
-// float32 next to 1, at every position however far, and has the same bits on every machine and however it was asked for.
+// An odd dim has one sine more than cosines. Options change the base 10000 and the order of the columns. Each element is off
+// by less than 3.1e-8, half a unit in the last place of a float32 next to 1, at every position however far, and has the
+// same bits on every machine and however it was asked for.
 type Sinusoidal struct {
-	dim   int
-	freqs []exact.Turns // of each pair of columns; an odd dim leaves its last cosine unused
-	steps []float64     // row k holds sines and cosines, in turn, of k positions, for k < block
+	sinusoidalSettings
+	waves *waves
 	table rowvec.Matrix
 }
 
-// An element is PE(anchor) rotated by position - anchor, in float64, where anchors are the multiples of block: two
-// products for each, and no error that would grow. Smaller blocks compute more anchors, larger ones take more memory, and
-// each size has bits of its own: an element of 5000 x 512 takes 0.68 ns with 16, 0.46 with 32, 0.35 with 64, 0.30 with 128
-// (BenchmarkSinusoidalCompute on a Zen 4); with tiles of 256 columns, 0.74.
+type sinusoidalSettings struct {
+	base   float64
+	layout layout
+}
+
+// layout is an order of columns.
+type layout uint8
+
 const (
-	block     = 32
-	tileWidth = 512 // columns whose anchors are kept on the stack at a time, also of several narrow rows; even
+	interleaved layout = iota
+	halfSplit
+	tensor2Tensor
 )
+
+// SinusoidalOption is an option of NewSinusoidal.
+type SinusoidalOption func(*sinusoidalSettings)
+
+// Base replaces 10000. It must be above 1 and finite.
+func Base(base float64) SinusoidalOption { return func(s *sinusoidalSettings) { s.base = base } }
+
+// HalfSplit puts all sines in front of all cosines, in the order of their frequencies, as Marian and BART do: PE(pos, i) =
+// sin(pos / 10000^(2i/dim)), and with h = dim/2, rounded up, PE(pos, h+i) = cos(pos / 10000^(2i/dim)). It is not to be
+// combined with Tensor2Tensor; the last of the two counts.
+func HalfSplit() SinusoidalOption { return func(s *sinusoidalSettings) { s.layout = halfSplit } }
+
+// Tensor2Tensor puts all sines in front of all cosines too, and spreads the frequencies a little farther, as Tensor2Tensor
+// and fairseq do: with h = dim/2, rounded down, PE(pos, i) = sin(pos / 10000^(i/(h-1))) and PE(pos, h+i) =
+// cos(pos / 10000^(i/(h-1))). An odd dim ends in a column of zeros, and where h is 1, its frequency is 1. (The row of zeros
+// that fairseq has for padding is left to the caller.)
+func Tensor2Tensor() SinusoidalOption {
+	return func(s *sinusoidalSettings) { s.layout = tensor2Tensor }
+}
+
+// columns returns the waves of so many columns.
+func (s *sinusoidalSettings) columns(dim int) []wave {
+	columns := make([]wave, dim)
+	pairs, last := (dim+1)/2, uint64(dim)
+	if s.layout == tensor2Tensor {
+		pairs, last = dim/2, uint64(max(1, 2*(dim/2-1)))
+	}
+	for i := range pairs {
+		freq := exact.Frequency(s.base, uint64(2*i), last)
+		sin, cos := 2*i, 2*i+1
+		if s.layout != interleaved {
+			sin, cos = i, pairs+i
+		}
+		columns[sin] = wave{freq, sine}
+		if cos < dim {
+			columns[cos] = wave{freq, cosine}
+		}
+	}
+	return columns
+}
 
 // NewSinusoidal returns the encoding with a table of its first positions, length x dim; the others are computed when they
 // are asked for. A length of 0 is no table at all. It is a ShapeError if length is below 0 or dim below 1, or if the
-// table cannot be addressed. Beside the table, it keeps 264 bytes for each column.
-func NewSinusoidal(length, dim int) (*Sinusoidal, error) {
+// table cannot be addressed, and an error that says so if the base is not above 1 and finite. Beside the table, it keeps
+// some 70 bytes for each column.
+func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, error) {
 	const op = "positional.NewSinusoidal"
 	if err := check.AtLeast(op, "length", length, 0); err != nil {
 		return nil, err
@@ -43,25 +89,22 @@ func NewSinusoidal(length, dim int) (*Sinusoidal, error) {
 	if err := check.AtLeast(op, "dim", dim, 1); err != nil {
 		return nil, err
 	}
-	if err := check.AtMost(op, "dim", dim, math.MaxInt/(8*block)-1); err != nil { // bytes of steps
+	if err := check.AtMost(op, "dim", dim, maxWaves); err != nil {
 		return nil, err
+	}
+	settings := sinusoidalSettings{base: 10000}
+	for _, option := range options {
+		option(&settings)
+	}
+	if !(settings.base > 1 && settings.base <= math.MaxFloat64) {
+		return nil, fmt.Errorf("rowvec: %s: base is %v, want one above 1 and finite", op, settings.base)
 	}
 	table, err := check.NewMatrix(op, "length", length, dim)
 	if err != nil {
 		return nil, err
 	}
-	pairs := (dim + 1) / 2
-	s := &Sinusoidal{dim, make([]exact.Turns, pairs), make([]float64, block*2*pairs), table}
-	for i := range s.freqs {
-		s.freqs[i] = exact.Frequency(10000, uint64(2*i), uint64(dim))
-	}
-	for k := range block {
-		for i, f := range s.freqs {
-			at := 2 * (k*pairs + i)
-			s.steps[at], s.steps[at+1] = f.Times(uint64(k)).SinCos()
-		}
-	}
-	s.compute(table, length, 0, 0, false)
+	s := &Sinusoidal{settings, newWaves(settings.columns(dim)), table}
+	s.waves.fill(table, 0)
 	return s, nil
 }
 
@@ -69,7 +112,7 @@ func NewSinusoidal(length, dim int) (*Sinusoidal, error) {
 func (s *Sinusoidal) Kind() string { return "sinusoidal" }
 
 // Dim returns the number of columns.
-func (s *Sinusoidal) Dim() int { return s.dim }
+func (s *Sinusoidal) Dim() int { return s.table.Cols }
 
 // Limit returns math.MaxInt: there is no limit.
 func (s *Sinusoidal) Limit() int { return math.MaxInt }
@@ -80,15 +123,28 @@ func (s *Sinusoidal) Trainable() bool { return false }
 // Table returns the positions held in memory, length x dim, without a copy. They are not to be written to.
 func (s *Sinusoidal) Table() rowvec.Matrix { return s.table }
 
-// String returns, for instance, "Sinusoidal(dim=512)".
-func (s *Sinusoidal) String() string { return fmt.Sprintf("Sinusoidal(dim=%d)", s.dim) }
+// String returns, for instance, "Sinusoidal(dim=512)"; what options have changed is named too, as in
+// "Sinusoidal(dim=512, base=500000, layout=half-split)".
+func (s *Sinusoidal) String() string {
+	text := fmt.Sprintf("Sinusoidal(dim=%d", s.Dim())
+	if s.base != 10000 {
+		text += fmt.Sprintf(", base=%v", s.base)
+	}
+	switch s.layout {
+	case halfSplit:
+		text += ", layout=half-split"
+	case tensor2Tensor:
+		text += ", layout=tensor2tensor"
+	}
+	return text + ")"
+}
 
 // Fill sets row i of dst to PE(start + i), copied from the table where it is there. dst has Dim columns; its stride is
 // free. Errors: ShapeError, also if start is negative or start + dst.Rows overflows an int; OverlapError if dst shares
 // memory with the table; then dst is as it was. Without rows, start does not matter.
 func (s *Sinusoidal) Fill(dst rowvec.Matrix, start int) error {
 	const op = "positional.Sinusoidal.Fill"
-	if err := check.Matrix(op, "dst", dst, s.dim); err != nil || dst.Rows == 0 {
+	if err := check.Matrix(op, "dst", dst, s.Dim()); err != nil || dst.Rows == 0 {
 		return err
 	}
 	if err := check.Positions(op, "dst.Rows", dst.Rows, start, s.Limit()); err != nil {
@@ -98,8 +154,30 @@ func (s *Sinusoidal) Fill(dst rowvec.Matrix, start int) error {
 		return err
 	}
 	n := s.stored(start, dst.Rows)
-	copyRows(check.Window(dst, 0, n, 0, s.dim), check.Window(s.table, start, n, 0, s.dim))
-	s.compute(dst, dst.Rows, n, start, false)
+	copyRows(check.Window(dst, 0, n, 0, dst.Cols), check.Window(s.table, start, n, 0, dst.Cols))
+	s.waves.fill(check.Window(dst, n, dst.Rows-n, 0, dst.Cols), start+n)
+	return nil
+}
+
+// FillAt sets row i of dst to PE(at[i]): positions of their own for each row, as decoders with a cache and padded batches
+// have them (see CountPositions). Rows in a row whose positions follow each other are computed together.
+//
+// dst has len(at) rows and Dim columns; its stride is free. Errors: ShapeError; IndexError for a position that is negative
+// or math.MaxInt; OverlapError if dst shares memory with the table or with at; then dst is as it was.
+func (s *Sinusoidal) FillAt(dst rowvec.Matrix, at []int) error {
+	if err := s.checkAt("positional.Sinusoidal.FillAt", "dst", dst, at); err != nil || dst.Rows == 0 {
+		return err
+	}
+	for i := 0; i < len(at); {
+		n, stored := s.runStored(at[i:])
+		part := check.Window(dst, i, n, 0, dst.Cols)
+		if !stored {
+			s.waves.fillAt(part, at[i:i+n])
+		} else if err := rowvec.Gather(part, s.table, at[i:i+n]); err != nil {
+			return err
+		}
+		i += n
+	}
 	return nil
 }
 
@@ -111,7 +189,7 @@ func (s *Sinusoidal) Fill(dst rowvec.Matrix, start int) error {
 // and start do not matter.
 func (s *Sinusoidal) AddTo(x rowvec.Matrix, seq, start int) error {
 	const op = "positional.Sinusoidal.AddTo"
-	if err := checkSequences(op, "x", x, s.dim, seq, start, s.Limit()); err != nil || x.Rows == 0 {
+	if err := checkSequences(op, "x", x, s.Dim(), seq, start, s.Limit()); err != nil || x.Rows == 0 {
 		return err
 	}
 	if err := check.Apart(op, "x", x, "table", s.table); err != nil {
@@ -119,47 +197,52 @@ func (s *Sinusoidal) AddTo(x rowvec.Matrix, seq, start int) error {
 	}
 	n := s.stored(start, seq)
 	for first := 0; first < x.Rows; first += seq {
-		addRows(check.Window(x, first, n, 0, s.dim), check.Window(s.table, start, n, 0, s.dim))
+		addRows(check.Window(x, first, n, 0, x.Cols), check.Window(s.table, start, n, 0, x.Cols))
 	}
-	s.compute(x, seq, n, start, true)
+	s.waves.add(x, seq, n, start)
+	return nil
+}
+
+// AddAt adds PE(at[i]) to row i of x, for each i: AddTo with positions of their own for each row. Shapes and errors are those
+// of FillAt.
+func (s *Sinusoidal) AddAt(x rowvec.Matrix, at []int) error {
+	if err := s.checkAt("positional.Sinusoidal.AddAt", "x", x, at); err != nil || x.Rows == 0 {
+		return err
+	}
+	for i := 0; i < len(at); {
+		n, stored := s.runStored(at[i:])
+		if !stored {
+			s.waves.addAt(check.Window(x, i, n, 0, x.Cols), at[i:i+n])
+		} else {
+			for k := i; k < i+n; k++ {
+				rowvec.Add(x.Row(k), s.table.Row(at[k])) // cannot fail
+			}
+		}
+		i += n
+	}
 	return nil
 }
 
 // stored returns how many of n positions from start on are in the table.
 func (s *Sinusoidal) stored(start, n int) int { return min(n, max(0, s.table.Rows-start)) }
 
-// compute sets row i of x to PE(start + i), for i in [first, seq); or with add, it adds that to row i of each sequence.
-func (s *Sinusoidal) compute(x rowvec.Matrix, seq, first, start int, add bool) {
-	if first == seq {
-		return
+// runStored returns how many positions at, which is not empty, begins with that are all in the table, or all not.
+func (s *Sinusoidal) runStored(at []int) (n int, stored bool) {
+	stored = at[0] < s.table.Rows
+	for n = 1; n < len(at) && (at[n] < s.table.Rows) == stored; n++ {
 	}
-	var anchor [tileWidth]float64
-	var buffer [tileWidth]float32
-	width, deep := 2*len(s.freqs), 1
-	if s.dim == width && s.dim == x.Stride {
-		deep = max(1, tileWidth/width) // rows at a time, which have no gaps
+	return n, stored
+}
+
+func (s *Sinusoidal) checkAt(op, name string, m rowvec.Matrix, at []int) error {
+	if err := check.Shape(op, name, m, len(at), s.Dim()); err != nil {
+		return err
 	}
-	for col := 0; col < s.dim; col += tileWidth {
-		cols, even := min(tileWidth, s.dim-col), min(tileWidth, width-col)
-		for i, rows := first, 0; i < seq; i += rows {
-			k := (start + i) % block
-			if k == 0 || i == first {
-				for j := 0; j < even; j += 2 {
-					anchor[j], anchor[j+1] = s.freqs[(col+j)/2].Times(uint64(start + i - k)).SinCos()
-				}
-				for n := even; n < deep*even; n *= 2 {
-					copy(anchor[n:], anchor[:n]) // one for each row
-				}
-			}
-			rows = min(deep, block-k, seq-i)
-			sum := buffer[:rows*cols]
-			if !add {
-				sum = x.Data[i*x.Stride+col:][:rows*cols]
-			}
-			rowvec.AddAngles(sum, anchor[:rows*even], s.steps[k*width+col:][:rows*even]) // cannot fail, like Add
-			for row := i; add && row < x.Rows; row += seq {
-				rowvec.Add(x.Data[row*x.Stride+col:][:rows*cols], sum)
-			}
-		}
+	if err := checkPositionIDs(at); err != nil {
+		return err
 	}
+	if err := check.Apart(op, name, m, "table", s.table); err != nil {
+		return err
+	}
+	return checkPositionsApart(op, name, m, at)
 }

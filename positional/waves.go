@@ -1,0 +1,189 @@
+package positional
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/exact"
+)
+
+// phase says what a wave is of its angle.
+type phase uint8
+
+const (
+	nothing phase = iota // 0 everywhere
+	sine
+	cosine
+	minusSine
+)
+
+// wave is a column of positions: a sine, for instance, of an angle that grows by freq with each position, from 0 on.
+type wave struct {
+	freq  exact.Turns
+	phase phase
+}
+
+// waves computes columns of positions. An element depends on its position and its wave alone, and has the same bits however
+// it is asked for: it is computed by rowvec.Sinusoids from the multiple of block below its position, where the sine and the
+// cosine are exact but for their rounding. It is off by less than 3e-8, which is half a unit in the last place of a float32
+// next to 1, at every position, for what the steps add to the error stays below 1e-10.
+//
+// Any number of goroutines may use one.
+type waves struct {
+	columns []column
+	squares []float64 // 4*sin(t/2)^2 of the frequency t, by column
+}
+
+// column is what is known of a column beside squares. Those of each tile are sorted by frequency, so that each sine and
+// each cosine is computed once.
+type column struct {
+	wave
+	sin  float64 // of the frequency t
+	less float64 // cos(t) - 1
+	at   int32   // in the tile
+	same bool    // the frequency is that of the one before
+}
+
+const (
+	block     = 256
+	tileWidth = 1024    // columns whose state is on the stack at a time
+	spareSize = 4 << 10 // elements that are on the stack before they are added
+)
+
+// maxWaves is the largest number of columns whose description can be addressed.
+const maxWaves = min(math.MaxInt, 1<<47) / int(unsafe.Sizeof(column{})+unsafe.Sizeof(wave{}))
+
+// newWaves returns what computes these columns.
+func newWaves(columns []wave) *waves {
+	w := &waves{make([]column, len(columns)), make([]float64, len(columns))}
+	for j, c := range columns {
+		if c.phase == nothing {
+			c.freq = exact.Turns{}
+		}
+		half, _ := c.freq.Half().SinCos()
+		w.squares[j] = 4 * half * half
+		sin, _ := c.freq.SinCos()
+		w.columns[j] = column{wave: c, sin: sin, less: -w.squares[j] / 2, at: int32(j % tileWidth)}
+	}
+	for tile := range slices.Chunk(w.columns, tileWidth) {
+		slices.SortStableFunc(tile, func(a, b column) int {
+			return cmp.Or(cmp.Compare(a.freq.Hi, b.freq.Hi), cmp.Compare(a.freq.Lo, b.freq.Lo))
+		})
+		for i := range tile {
+			tile[i].same = i > 0 && tile[i].freq == tile[i-1].freq
+		}
+	}
+	return w
+}
+
+// state is where the columns of a tile have come to, as rowvec.Sinusoids has it.
+type state struct {
+	x, d [tileWidth]float64
+}
+
+// anchor sets s to position pos of a tile.
+func (s *state) anchor(tile []column, pos int) {
+	var sin, cos float64
+	for i := range tile {
+		c := &tile[i]
+		if !c.same {
+			sin, cos = c.freq.Times(uint64(pos)).SinCos()
+		}
+		var x, y float64 // the wave, and itself a quarter of a turn ahead
+		switch c.phase {
+		case sine:
+			x, y = sin, cos
+		case cosine:
+			x, y = cos, -sin
+		case minusSine:
+			x, y = 0-sin, -cos // no -0
+		}
+		s.x[c.at], s.d[c.at] = x, float64(y*c.sin)+float64(x*c.less)
+	}
+}
+
+// fill sets row i of dst to position start + i. dst has a column for each wave, and the last position is below
+// math.MaxInt.
+func (w *waves) fill(dst rowvec.Matrix, start int) {
+	var s state
+	for col := 0; col < dst.Cols; col += tileWidth {
+		cols := min(tileWidth, dst.Cols-col)
+		tile, squares := w.columns[col:col+cols], w.squares[col:col+cols]
+		for i, n := 0, 0; i < dst.Rows; i += n {
+			k := (start + i) % block
+			n = min(block-k, dst.Rows-i)
+			s.anchor(tile, start+i-k)
+			rowvec.Sinusoids(check.Window(dst, i, n, col, cols), k, s.x[:cols], s.d[:cols], squares) // cannot fail
+		}
+	}
+}
+
+// add adds position start + i to row i of each sequence of seq rows of x, for i from first on.
+func (w *waves) add(x rowvec.Matrix, seq, first, start int) {
+	var s state
+	var spare [spareSize]float32
+	for col := 0; col < x.Cols; col += tileWidth {
+		cols := min(tileWidth, x.Cols-col)
+		tile, squares := w.columns[col:col+cols], w.squares[col:col+cols]
+		for i, n := first, 0; i < seq; i += n {
+			k := (start + i) % block
+			n = min(block-k, seq-i, spareSize/cols)
+			if k == 0 || i == first {
+				s.anchor(tile, start+i-k)
+			} else {
+				k = 0 // s is there
+			}
+			sum := rowvec.Matrix{Rows: n, Cols: cols, Data: spare[:n*cols], Stride: cols}
+			rowvec.Sinusoids(sum, k, s.x[:cols], s.d[:cols], squares) // cannot fail
+			for row := i; row < x.Rows; row += seq {
+				addRows(check.Window(x, row, n, col, cols), sum)
+			}
+		}
+	}
+}
+
+// runAt returns the length of the run that at, which is not empty, begins with: of positions each of which follows the one
+// before it, or of one that is repeated, as that of padding is.
+func runAt(at []int) (n int, repeated bool) {
+	if repeated = len(at) > 1 && at[1] == at[0]; repeated {
+		for n = 2; n < len(at) && at[n] == at[0]; n++ {
+		}
+		return n, true
+	}
+	for n = 1; n < len(at) && at[n]-at[0] == n; n++ {
+	}
+	return n, false
+}
+
+// fillAt sets row i of dst to position at[i], of which none is negative.
+func (w *waves) fillAt(dst rowvec.Matrix, at []int) {
+	for i := 0; i < len(at); {
+		n, repeated := runAt(at[i:])
+		if !repeated {
+			w.fill(check.Window(dst, i, n, 0, dst.Cols), at[i])
+		} else {
+			w.fill(check.Window(dst, i, 1, 0, dst.Cols), at[i])
+			for k := 1; k < n; k++ {
+				copy(dst.Row(i+k), dst.Row(i))
+			}
+		}
+		i += n
+	}
+}
+
+// addAt adds position at[i], of which none is negative, to row i of x.
+func (w *waves) addAt(x rowvec.Matrix, at []int) {
+	for i := 0; i < len(at); {
+		n, repeated := runAt(at[i:])
+		seq := n
+		if repeated {
+			seq = 1
+		}
+		w.add(check.Window(x, i, n, 0, x.Cols), seq, 0, at[i])
+		i += n
+	}
+}
