@@ -4,4 +4,6 @@ package rowvec
 
 import "github.com/rowvec/rowvec/kernels"
 
-func sinusoids(dst *Matrix, skip int, x, d, s []float64) { kernels.Sinusoids(*dst, skip, x, d, s) }
+func sinusoids(dst *Matrix, skip int, x, y, c []float64, _ bool) {
+	kernels.Sinusoids(*dst, skip, x, y, c)
+}

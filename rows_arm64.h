@@ -27,6 +27,8 @@
 #define VFMUL2D0(m, n, d) WORD $(0x4FC09000|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.d[0]
 #define VFMUL2D1(m, n, d) WORD $(0x4FC09800|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.d[1]
 #define VFADD2D(m, n, d) WORD $(0x4E60D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.2d, v{n}.2d, v{m}.2d
+#define VFMUL2D(m, n, d) WORD $(0x6E60DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.2d
+#define VFSUB2D(m, n, d) WORD $(0x4EE0D400|(m)<<16|(n)<<5|(d)) // fsub v{d}.2d, v{n}.2d, v{m}.2d
 #define VFCVTN(n, d) WORD $(0x0E616800|(n)<<5|(d)) // fcvtn v{d}.2s, v{n}.2d
 #define VFCVTN2(n, d) WORD $(0x4E616800|(n)<<5|(d)) // fcvtn2 v{d}.4s, v{n}.2d
 #define VCMHS4S(m, n, d) WORD $(0x6EA03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.4s, v{n}.4s, v{m}.4s

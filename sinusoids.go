@@ -4,25 +4,25 @@ import "unsafe"
 
 // Sinusoids samples a sinusoid in each column of dst, at steps of angle that are equal within a column, as positional
 // encodings do: it steps over skip rows, and then sets row after row of dst to x, rounded to float32. A step is
-// x[j] += d[j] and then d[j] -= s[j]*x[j] for each column j, in float64, the product rounded before the difference.
+// x[j], y[j] = y[j], c[j]*y[j] - x[j] for each column j, in float64, the product rounded before the difference.
 //
-// For v(a) = sin(a+b), which with b = pi/2 is a cosine, and rows v(a), v(a+t), v(a+2t), ..., x[j] is v(a), d[j] is
-// v(a+t) - v(a) = v(a+pi/2)*sin(t) - v(a)*s[j]/2, and s[j] is 4*sin(t/2)^2. This is Goertzel's recurrence in the form of
-// Reinsch (Stoer and Bulirsch, Introduction to Numerical Analysis, section 2.3.3), whose error grows by about 1e-16 for
-// each row, also where t is small. Afterwards x and d belong to the row behind the last one of dst, so that a following
-// call goes on with it.
+// For v(a) = sin(a+b), which with b = pi/2 is a cosine, and rows v(a), v(a+t), v(a+2t), ..., x[j] is v(a), y[j] is v(a+t)
+// and c[j] is 2*cos(t). This is the recurrence of Goertzel's algorithm ("An algorithm for the evaluation of finite
+// trigonometric series", 1958). After n rows it is off by up to some n*n*1e-16, where t is small or next to half a turn: by
+// 1e-11 after 256, and where more are wanted, x and y are to be computed anew. Afterwards they belong to the row behind the
+// last one of dst, so that a following call goes on with it.
 //
-// x, d and s have dst.Cols elements; the stride of dst is free. Errors: ShapeError, also for a skip below 0; OverlapError
+// x, y and c have dst.Cols elements; the stride of dst is free. Errors: ShapeError, also for a skip below 0; OverlapError
 // if two of the four share memory; then all are as they were.
-func Sinusoids(dst Matrix, skip int, x, d, s []float64) error {
-	if err := checkSinusoids("Sinusoids", &dst, skip, x, d, s); err != nil || dst.Cols == 0 {
+func Sinusoids(dst Matrix, skip int, x, y, c []float64) error {
+	if err := checkSinusoids("Sinusoids", &dst, skip, x, y, c); err != nil || dst.Cols == 0 {
 		return err
 	}
-	sinusoids(&dst, skip, x, d, s)
+	sinusoids(&dst, skip, x, y, c, large(&dst))
 	return nil
 }
 
-func checkSinusoids(op string, dst *Matrix, skip int, x, d, s []float64) error {
+func checkSinusoids(op string, dst *Matrix, skip int, x, y, c []float64) error {
 	if !fits(dst) {
 		return CheckMatrix(op, "dst", *dst)
 	}
@@ -31,22 +31,22 @@ func checkSinusoids(op string, dst *Matrix, skip int, x, d, s []float64) error {
 		return &ShapeError{op, "skip", skip, "at least ", 0}
 	case len(x) != cols:
 		return &ShapeError{op, "len(x)", len(x), "", cols}
-	case len(d) != cols:
-		return &ShapeError{op, "len(d)", len(d), "", cols}
-	case len(s) != cols:
-		return &ShapeError{op, "len(s)", len(s), "", cols}
+	case len(y) != cols:
+		return &ShapeError{op, "len(y)", len(y), "", cols}
+	case len(c) != cols:
+		return &ShapeError{op, "len(c)", len(c), "", cols}
 	case cols == 0:
 		return nil
 	}
 	bytes := uintptr(dst.Cols) * 8
-	xs, ds, ss := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&d[0])), uintptr(unsafe.Pointer(&s[0]))
+	xs, ys, cs := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0])), uintptr(unsafe.Pointer(&c[0]))
 	switch {
-	case rangesMeet(xs, bytes, ds, bytes):
-		return &OverlapError{op, "x", "d"}
-	case rangesMeet(xs, bytes, ss, bytes):
-		return &OverlapError{op, "x", "s"}
-	case rangesMeet(ds, bytes, ss, bytes):
-		return &OverlapError{op, "d", "s"}
+	case rangesMeet(xs, bytes, ys, bytes):
+		return &OverlapError{op, "x", "y"}
+	case rangesMeet(xs, bytes, cs, bytes):
+		return &OverlapError{op, "x", "c"}
+	case rangesMeet(ys, bytes, cs, bytes):
+		return &OverlapError{op, "y", "c"}
 	case dst.Rows == 0:
 		return nil
 	}
@@ -54,10 +54,10 @@ func checkSinusoids(op string, dst *Matrix, skip int, x, d, s []float64) error {
 	switch {
 	case rangesMeet(start, size, xs, bytes):
 		return &OverlapError{op, "dst", "x"}
-	case rangesMeet(start, size, ds, bytes):
-		return &OverlapError{op, "dst", "d"}
-	case rangesMeet(start, size, ss, bytes):
-		return &OverlapError{op, "dst", "s"}
+	case rangesMeet(start, size, ys, bytes):
+		return &OverlapError{op, "dst", "y"}
+	case rangesMeet(start, size, cs, bytes):
+		return &OverlapError{op, "dst", "c"}
 	}
 	return nil
 }

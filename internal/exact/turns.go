@@ -95,9 +95,6 @@ func (t Turns) Scaled(m float64) Turns {
 	return Turns{p1>>e | p2<<(64-e), p0>>e | p1<<(64-e)} // for 0, Go's shift by 64 gives 0
 }
 
-// Half returns t/2, rounded down.
-func (t Turns) Half() Turns { return t.right(1) }
-
 // SinCos returns the sine and the cosine of t, each with an error below 2e-16.
 func (t Turns) SinCos() (sin, cos float64) {
 	const eighth = 1 << 61
