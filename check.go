@@ -206,25 +206,6 @@ func vectorError(op string, dst, src []float32) error {
 	return &OverlapError{op, "dst", "src"}
 }
 
-// checkAngles checks a vector of sines and cosines and the two that it is computed from.
-func checkAngles(op string, dst []float32, a, b []float64) error {
-	even := len(dst) + len(dst)&1
-	if err := checkEqual(op, "len(a)", "", len(a), even); err != nil {
-		return err
-	}
-	if err := checkEqual(op, "len(b)", "", len(b), even); err != nil || len(dst) == 0 {
-		return err
-	}
-	start, bytes := uintptr(unsafe.Pointer(&dst[0])), uintptr(len(dst))*4
-	if rangesMeet(start, bytes, uintptr(unsafe.Pointer(&a[0])), uintptr(even)*8) {
-		return &OverlapError{op, "dst", "a"}
-	}
-	if rangesMeet(start, bytes, uintptr(unsafe.Pointer(&b[0])), uintptr(even)*8) {
-		return &OverlapError{op, "dst", "b"}
-	}
-	return nil
-}
-
 // rowsOf returns rows [first, first+n) of m, where n > 0 and m has columns.
 func rowsOf(m Matrix, first, n int) Matrix {
 	return Matrix{Rows: n, Cols: m.Cols, Data: m.Data[first*m.Stride:], Stride: m.Stride}

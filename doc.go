@@ -9,7 +9,7 @@
 //   - Dots, DotsAll: the scores of rows against those of a table, as where a language model ties its output to its input
 //   - AddScaled, Add, Scale: the vector operations beside them
 //   - Dropout: inverted dropout whose mask is worked out where it is needed, and never stored
-//   - AddAngles: the rotation that sinusoidal positions are made by
+//   - Sinusoids: the recurrence that sinusoidal positions are made by
 //
 // They are assembly for AVX2, AVX-512 and NEON, chosen when the program starts, and plain Go elsewhere and with the
 // build tag purego. Package lookup builds token tables and the complete embedding layer of a transformer on them,
@@ -22,7 +22,7 @@
 // not even ids that another goroutine changes during the call: each is compared once more when its row is due, and the
 // call ends with ErrChanged.
 //
-// The same bits everywhere. Each product and each sum is rounded to float32, or in AddAngles to float64, and so is each
+// The same bits everywhere. Each product and each sum is rounded to float32, or in Sinusoids to float64, and so is each
 // quotient and each root of the updates; there is no fused multiply-add. What is added up is added in the order of the ids.
 // So all instruction sets and plain Go agree bit for bit, and with NumPy and eager PyTorch where those multiply and add in
 // separate steps. Only the payload of a NaN may differ, and Gather, which does not calculate, keeps even that.

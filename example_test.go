@@ -88,12 +88,19 @@ func ExampleScale() {
 	// Output: [-2 -4 -6]
 }
 
-// 0 and 90 degrees, each and 90 degrees more.
-func ExampleAddAngles() {
-	dst := make([]float32, 4)
-	err := rowvec.AddAngles(dst, []float64{0, 1, 1, 0}, []float64{1, 0, 1, 0})
-	fmt.Println(dst, err)
-	// Output: [1 0 0 -1] <nil>
+// The sine of 0, 90, 180, ... degrees, and the cosine of twice as much; a second call goes on where the first one ended.
+func ExampleSinusoids() {
+	x, y, c := []float64{0, 1}, []float64{1, -1}, []float64{0, -2} // c is twice the cosine of 90 degrees, and of 180
+	for range 2 {
+		dst, err := rowvec.NewMatrix(2, 2)
+		if err == nil {
+			err = rowvec.Sinusoids(dst, 0, x, y, c)
+		}
+		fmt.Println(dst.Data, err)
+	}
+	// Output:
+	// [0 1 1 -1] <nil>
+	// [0 1 -1 -1] <nil>
 }
 
 // Token 1 occurs twice: both gradients arrive at its row.

@@ -83,21 +83,6 @@ func TestGuardedBags(t *testing.T) {
 	})
 }
 
-// TestGuardedAngles puts the vectors of AddAngles flush against inaccessible pages.
-func TestGuardedAngles(t *testing.T) {
-	dst, a, b := guard.New(t, maxDim*4), guard.New(t, (maxDim+1)*8), guard.New(t, (maxDim+1)*8)
-	rng := rand.New(rand.NewPCG(15, 16))
-	isatest.Each(t, func(t *testing.T) {
-		for n := 1; n <= maxDim; n++ {
-			even := n + n%2
-			x := guard.Tail[float32](dst, n)
-			compareAngles(t, rng, x, x, guard.Tail[float64](a, even), guard.Tail[float64](b, even))
-			x = guard.Head[float32](dst, n)
-			compareAngles(t, rng, x, x, guard.Head[float64](a, even), guard.Head[float64](b, even))
-		}
-	})
-}
-
 // TestGuardedDropout puts the matrices of Dropout flush against inaccessible pages.
 func TestGuardedDropout(t *testing.T) {
 	const rows = 7 // four, two and one

@@ -154,21 +154,6 @@ func Scale(dst []float32, alpha float32) {
 	}
 }
 
-// AddAngles sets dst to the sines and cosines, in turn, of the sums of angles whose sines and cosines, in turn, are in a
-// and b. It calculates in float64, with each product rounded before the sum, and rounds the results to float32. Where the
-// length of dst is odd, its last element is a sine, and a and b have the cosine that belongs to it. So sinusoidal
-// positions follow from a few of them, by a rotation instead of a sine and a cosine for each.
-//
-// It is a ShapeError if a or b is not as long as dst, rounded up to an even length, and an OverlapError if dst shares
-// memory with either; then dst is as it was. a and b may be the same slice.
-func AddAngles(dst []float32, a, b []float64) error {
-	if err := checkAngles("AddAngles", dst, a, b); err != nil || len(dst) == 0 {
-		return err
-	}
-	addAngles(dst, a, b)
-	return nil
-}
-
 // ScatterAdd adds alpha times row i of src to row ids[i] of dst, for each i in ascending order: where an id occurs
 // several times, its rows are added in the order of the ids. The product is rounded before the sum. This is the
 // gradient of Gather, with alpha = 1, and of GatherScaled, with alpha = scale.

@@ -19,7 +19,6 @@ import (
 //   - Copies of wide rows within the caches are no faster: 1,000 x 512 42.1 and 44.0, 1,000 x 256 19.4 and 20.2, 200 x
 //     768 57.5 and 58.9; but 1,000 x 128 9.5 and 9.3. Nor are those of rows of more than wholeBytes from anywhere: on a
 //     Zen 4, 125,000 x 4,096 1423 and 1556.
-//   - AddAngles, on a Zen 4, gains from about that width on: 4 elements 3.8 and 5.2, 32 8.1 and 6.5, 512 132 and 98.
 const (
 	wideColumns = 32
 	copyColumns = 256
@@ -101,15 +100,6 @@ func addScaledPiece(dst []float32, alpha float32, src []float32) {
 		addScaledAVX512(&dst[0], &src[0], len(dst), alpha)
 	} else {
 		addScaledAVX2(&dst[0], &src[0], len(dst), alpha)
-	}
-}
-
-//go:noinline
-func addAnglesChunk(dst []float32, a, b []float64) {
-	if isa.Active() == isa.AVX512 && len(dst) >= wideColumns {
-		addAnglesAVX512(&dst[0], &a[0], &b[0], len(dst))
-	} else {
-		addAnglesAVX2(&dst[0], &a[0], &b[0], len(dst))
 	}
 }
 
@@ -202,9 +192,6 @@ func copyRowAVX2(dst, src *float32, n, size int)
 func addScaledAVX2(dst, src *float32, n int, alpha float32)
 
 //go:noescape
-func addAnglesAVX2(dst *float32, a, b *float64, n int)
-
-//go:noescape
 func ids32BelowAVX2(ids unsafe.Pointer, n int, limit uint32) (ok bool)
 
 //go:noescape
@@ -227,9 +214,6 @@ func addBatchesAVX512(a *batchArgs)
 
 //go:noescape
 func addScaledAVX512(dst, src *float32, n int, alpha float32)
-
-//go:noescape
-func addAnglesAVX512(dst *float32, a, b *float64, n int)
 
 //go:noescape
 func ids32BelowAVX512(ids unsafe.Pointer, n int, limit uint32) (ok bool)

@@ -41,11 +41,6 @@ func addScaledPiece(dst []float32, alpha float32, src []float32) {
 	addScaledNEON(&dst[0], &src[0], len(dst), alpha)
 }
 
-//go:noinline
-func addAnglesChunk(dst []float32, a, b []float64) {
-	addAnglesNEON(&dst[0], &a[0], &b[0], len(dst))
-}
-
 // copyRow copies a row of n > 0 elements.
 func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
 
@@ -94,9 +89,6 @@ func addBatchesNEON(a *batchArgs)
 
 //go:noescape
 func addScaledNEON(dst, src *float32, n int, alpha float32)
-
-//go:noescape
-func addAnglesNEON(dst *float32, a, b *float64, n int)
 
 //go:noescape
 func ids32BelowNEON(ids unsafe.Pointer, n int, limit uint32) (ok bool)

@@ -334,18 +334,6 @@ func addScaled(dst []float32, alpha float32, src []float32) {
 //go:noinline
 func addScaledChunk(dst []float32, alpha float32, src []float32) { addScaledPiece(dst, alpha, src) }
 
-func addAngles(dst []float32, a, b []float64) {
-	if isa.Active() == isa.Portable {
-		kernels.AddAngles(dst, a, b)
-		return
-	}
-	for len(dst) > chunkElements {
-		addAnglesChunk(dst[:chunkElements], a, b)
-		dst, a, b = dst[chunkElements:], a[chunkElements:], b[chunkElements:]
-	}
-	addAnglesChunk(dst, a, b)
-}
-
 func idsBelow[I ID](ids []I, rows int) bool {
 	if isa.Active() == isa.Portable {
 		return kernels.FirstOutside(ids, rows) < 0

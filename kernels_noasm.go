@@ -39,7 +39,5 @@ func add(dst, src []float32) { kernels.Add(dst, src) }
 
 func scale(dst []float32, alpha float32) { kernels.Scale(dst, alpha) }
 
-func addAngles(dst []float32, a, b []float64) { kernels.AddAngles(dst, a, b) }
-
 // copyRow copies a row of n > 0 elements.
 func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }

@@ -339,53 +339,6 @@ func TestVectorMisuse(t *testing.T) {
 	}
 }
 
-// TestAddAnglesMisuse has everything in one buffer, which no error may change.
-func TestAddAnglesMisuse(t *testing.T) {
-	isatest.Each(t, func(t *testing.T) {
-		buffer := make([]float64, 40)
-		fill64(rand.New(rand.NewPCG(17, 18)), buffer)
-		words := unsafe.Slice((*float32)(unsafe.Pointer(&buffer[0])), 2*len(buffer))
-		a, b := buffer[:8], buffer[8:16]
-		for _, c := range []struct {
-			dst  []float32
-			a, b []float64
-			want string
-		}{
-			{words[40:48], a, b, ""},
-			{words[41:48], a, b, ""},
-			{words[32:40], a, a, ""},
-			{words[32:40], a, buffer[1:9], ""}, // only dst has to lie apart
-			{words[:8], b, buffer[4:12], ""},   // in front of both
-			{nil, nil, nil, ""},
-			{words[:0], a[:0], b[:0], ""},
-			{words[40:48], a[:7], b, "rowvec: AddAngles: len(a) is 7, want 8"},
-			{words[40:48], buffer[:10], b, "rowvec: AddAngles: len(a) is 10, want 8"},
-			{words[40:47], a[:7], b[:7], "rowvec: AddAngles: len(a) is 7, want 8"}, // the last cosine is read too
-			{words[40:48], a, nil, "rowvec: AddAngles: len(b) is 0, want 8"},
-			{words[40:49], buffer[:10], b, "rowvec: AddAngles: len(b) is 8, want 10"},
-			{nil, a, b, "rowvec: AddAngles: len(a) is 8, want 0"},
-			{words[40:40], nil, b, "rowvec: AddAngles: len(b) is 8, want 0"},
-			{words[15:23], a, buffer[30:38], "rowvec: AddAngles: dst overlaps a"},
-			{words[9:17], buffer[8:16], buffer[30:38], "rowvec: AddAngles: dst overlaps a"},
-			{words[31:39], a, b, "rowvec: AddAngles: dst overlaps b"},
-			{words[1:8], buffer[30:38], a, "rowvec: AddAngles: dst overlaps b"},
-			{words[8:15], a, a, "rowvec: AddAngles: dst overlaps a"},
-		} {
-			before := append([]float32(nil), words...)
-			err := rowvec.AddAngles(c.dst, c.a, c.b)
-			if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
-			if err == nil {
-				copy(c.dst, before[len(before)-cap(c.dst):])
-			}
-			if d := diff(words, before, true); d != "" {
-				t.Errorf("%v: %s", err, d)
-			}
-		}
-	})
-}
-
 func TestNewMatrixMisuse(t *testing.T) {
 	for _, c := range []struct{ rows, cols int }{{-1, 1}, {1, -1}, {math.MaxInt, 2}, {math.MaxInt / 4, 2}, {math.MaxInt/4 + 1, 1}, {1 << 15, math.MaxInt >> 16}} {
 		m, err := rowvec.NewMatrix(c.rows, c.cols)
@@ -459,7 +412,8 @@ func TestEmpty(t *testing.T) {
 			rowvec.BagMax(thin, thin, ids, []int{0, 1, 1, 3}),
 			rowvec.AddScaled(nil, 1, nil),
 			rowvec.Add(nil, nil),
-			rowvec.AddAngles(nil, nil, nil),
+			rowvec.Sinusoids(thin, 3, nil, nil, nil),
+			rowvec.Sinusoids(empty, 3, make([]float64, 4), make([]float64, 4), make([]float64, 4)),
 		} {
 			if err != nil {
 				t.Errorf("case %d: %v", i, err)

@@ -24,7 +24,7 @@ func TestNoAllocation(t *testing.T) {
 		allocs := testing.AllocsPerRun(100, func() {
 			var table, positions, dst [6 * 7]float32
 			var ids, at [6]int32
-			var angles [8]float64
+			var x, y, c [7]float64
 			var weights [6]float32
 			var many [5000]int32
 			offsets := [...]int{0, 1, 3, 3, 6, 6, 6}
@@ -44,7 +44,7 @@ func TestNoAllocation(t *testing.T) {
 				rowvec.BagMean(m(&positions), m(&table), many[:], []int{0, 1, 4200, 4200, 4201, 4998, 5000}),
 				rowvec.AddScaled(dst[:], 2, table[:]),
 				rowvec.Add(dst[:], table[:]),
-				rowvec.AddAngles(dst[:7], angles[:], angles[:]),
+				rowvec.Sinusoids(m(&dst), 3, x[:], y[:], c[:]),
 				rowvec.AddBatches(m(&positions), m(&dst)),
 				rowvec.Dropout(m(&positions), m(&dst), rowvec.Mask{P: 0.5}),
 				rowvec.CheckIDs(ids[:], 6),
@@ -181,7 +181,8 @@ func TestPreemption(t *testing.T) {
 		one := rowvec.Matrix{Rows: 2, Cols: n / 2, Data: x, Stride: n / 2}
 		sum := rowvec.Matrix{Rows: 1, Cols: n / 2, Data: y, Stride: n / 2}
 		ids, many := make([]int32, n>>10), make([]int32, n>>6)
-		angles := make([]float64, n>>2)
+		wave, next, twice := make([]float64, n>>3), make([]float64, n>>3), make([]float64, n>>3)
+		broad := rowvec.Matrix{Rows: 8, Cols: n >> 3, Data: x, Stride: n >> 3}
 		thin := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 64}
 		tall := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 1}
 		empty := make([]int, n>>6+1) // where bags end that are all without ids, but for the last
@@ -192,7 +193,9 @@ func TestPreemption(t *testing.T) {
 		product, _ := rowvec.NewMatrix(1, 2)
 		stopsInTime(t, map[string]func() error{
 			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
-			"AddAngles":  func() error { return rowvec.AddAngles(x[:len(angles)], angles, angles) },
+			"Sinusoids":  func() error { return rowvec.Sinusoids(rows, 0, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
+			"long waves": func() error { return rowvec.Sinusoids(broad, 0, wave, next, twice) },
+			"skipped":    func() error { return rowvec.Sinusoids(few, n, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
 			"Gather":     func() error { return rowvec.Gather(rows, table, ids) },
 			"ScatterAdd": func() error { return rowvec.ScatterAdd(table, ids, 1, rows) },
 			"long rows":  func() error { return rowvec.Gather(one, sum, ids[:2]) },

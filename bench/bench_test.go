@@ -16,7 +16,7 @@ func BenchmarkAddBatches(b *testing.B)     { benchmark(b, "AddBatches") }
 func BenchmarkAddScaled(b *testing.B)      { benchmark(b, "AddScaled") }
 func BenchmarkAdd(b *testing.B)            { benchmark(b, "Add") }
 func BenchmarkScale(b *testing.B)          { benchmark(b, "Scale") }
-func BenchmarkAddAngles(b *testing.B)      { benchmark(b, "AddAngles") }
+func BenchmarkSinusoids(b *testing.B)      { benchmark(b, "Sinusoids") }
 func BenchmarkBagSum(b *testing.B)         { benchmark(b, "BagSum") }
 func BenchmarkBagSumWeighted(b *testing.B) { benchmark(b, "BagSumWeighted") }
 func BenchmarkBagMean(b *testing.B)        { benchmark(b, "BagMean") }

@@ -107,7 +107,7 @@ var cases = map[string][]shape{
 	"UpdateAdagrad":    updateCases,
 	"UpdateAdam":       updateCases,
 
-	"AddAngles": {{n: inL1 / 4, cache: "warm"}},
+	"Sinusoids": {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
 	"Dropout":   {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
 	"BagSum": {
 		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},

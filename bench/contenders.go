@@ -24,7 +24,7 @@ type kernel struct {
 
 	unscaled bool          // multiplies by 1
 	trains   bool          // needs gradients
-	angles   bool          // needs sines and cosines
+	waves    bool          // needs sinusoids
 	updates  bool          // needs a sum for each row
 	states   int           // matrices of state that it needs
 	bags     bool          // has a row for each bag, of seq ids
@@ -199,11 +199,17 @@ var rowKernels = []kernel{
 		},
 	},
 	{
-		name:   "AddAngles",
-		bytes:  func(s shape) int { return (4 + 2*8) * s.n },
-		angles: true,
-		naive:  func(m *memory, _ []int32) { naiveAddAngles(m.y, m.angleA, m.angleB) },
-		ours:   func(m *memory, _ []int32) error { return rowvec.AddAngles(m.y, m.angleA, m.angleB) },
+		name:  "Sinusoids",
+		bytes: func(s shape) int { return 4 * s.n },
+		waves: true,
+		naive: func(m *memory, _ []int32) {
+			x, y, c := m.startWaves()
+			naiveSinusoids(m.y, x, y, c)
+		},
+		ours: func(m *memory, _ []int32) error {
+			x, y, c := m.startWaves()
+			return rowvec.Sinusoids(rowvec.Matrix{Rows: len(m.y) / dim, Cols: dim, Data: m.y, Stride: dim}, 0, x, y, c)
+		},
 	},
 	{
 		name:  "Dropout",

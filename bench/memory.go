@@ -24,12 +24,12 @@ type memory struct {
 	scale     float32
 	x, y      []float32 // vectors
 
-	angleA, angleB []float64 // sines and cosines, in turn
-	temporary      []float32 // of a row or of a vector, for whoever takes two passes
-	ids            [][]int32 // one list for each call in turn; a single nil one for kernels without ids
-	last           []int32   // the list whose rows of grad are not zero
-	from, to       []float32 // of the copy; from may be longer
-	bytes          int       // moved by one call, on average
+	waves     [5][]float64 // x, y and c of Sinusoids, and x and y for each call to work on
+	temporary []float32    // of a row or of a vector, for whoever takes two passes
+	ids       [][]int32    // one list for each call in turn; a single nil one for kernels without ids
+	last      []int32      // the list whose rows of grad are not zero
+	from, to  []float32    // of the copy; from may be longer
+	bytes     int          // moved by one call, on average
 
 	offsets []int     // of bags
 	weights []float32 // of ids
@@ -76,8 +76,8 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 		m.table, m.rows = matrix(&a.table, s.vocab, tablePart), matrix(&a.rows, n, rowsPart)
 		m.positions = matrix(&a.positions, s.seq, positionsPart)
 	}
-	if k.angles {
-		m.angleA, m.angleB = angles(s.n, 0.7), angles(s.n, 0.013)
+	if k.waves {
+		m.newWaves()
 	}
 	if k.scores {
 		m.scores = rowvec.Matrix{Rows: s.seq, Cols: s.ids, Data: make([]float32, s.seq*s.ids), Stride: s.ids}
@@ -119,13 +119,22 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	return m
 }
 
-// angles returns the sines and cosines, in turn, of multiples of step.
-func angles(n int, step float64) []float64 {
-	x := make([]float64, n)
-	for i := 0; i+1 < n; i += 2 {
-		x[i], x[i+1] = math.Sincos(float64(i) * step)
+// newWaves makes a sinusoid for each column of rows of vectors.
+func (m *memory) newWaves() {
+	for i := range m.waves {
+		m.waves[i] = make([]float64, dim)
 	}
-	return x
+	for j := range dim {
+		sin, cos := math.Sincos(1 / float64(1+j))
+		m.waves[0][j], m.waves[1][j], m.waves[2][j] = 0, sin, 2*cos
+	}
+}
+
+// startWaves returns the sinusoids as they are at first.
+func (m *memory) startWaves() (x, y, c []float64) {
+	copy(m.waves[3], m.waves[0])
+	copy(m.waves[4], m.waves[1])
+	return m.waves[3], m.waves[4], m.waves[2]
 }
 
 // newOptimizer returns an optimizer that restart knows of.

@@ -90,10 +90,12 @@ func naiveScale(dst []float32, alpha float32) {
 	}
 }
 
-func naiveAddAngles(dst []float32, a, b []float64) {
-	for i := 0; i+1 < len(dst); i += 2 {
-		dst[i] = float32(float64(a[i]*b[i+1]) + float64(a[i+1]*b[i]))
-		dst[i+1] = float32(float64(a[i+1]*b[i+1]) - float64(a[i]*b[i]))
+func naiveSinusoids(dst []float32, x, y, c []float64) {
+	for i := range len(dst) / len(c) {
+		for j := range c {
+			dst[i*len(c)+j] = float32(x[j])
+			x[j], y[j] = y[j], float64(c[j]*y[j])-x[j]
+		}
 	}
 }
 

@@ -266,34 +266,68 @@ func FuzzAddScaled(f *testing.F) {
 	})
 }
 
-// FuzzAddAngles covers the sum of a vector and itself too.
-func FuzzAddAngles(f *testing.F) {
+// FuzzSinusoids covers rows to step over, and more rows and longer ones than one call of assembly does.
+func FuzzSinusoids(f *testing.F) {
 	seeds(f)
+	for i := range uint16(6) {
+		in := input{Dim: 16 << (i % 5), N: 5 + i, Gaps: [4]uint8{uint8(16 * (i % 2))}, Start: uint8(i), Heads: uint8(i)}
+		f.Add(in.bytes())
+		in.N, in.Flags, in.Scale = 300, manyIDs, uint32(i)<<10
+		f.Add(in.bytes())
+		in.N, in.Flags, in.Start = 3, misfit, uint8(i)
+		f.Add(in.bytes())
+	}
 	fuzz(f, func(t *trial) {
-		t.op = "AddAngles"
-		n := int(t.in.N) % (maxRows + 1)
+		t.op = "Sinusoids"
+		rows, cols, skip := t.count(), t.dim(), int(t.in.Start)%16
 		if t.in.has(manyIDs) {
-			n *= 26 // more than one call of assembly does
+			skip = int(t.in.Scale % 10000)
 		}
-		even, rest := n+n%2, 0
+		dst := t.matrix(0, rows, cols)
+		sizes := [3]int{cols, cols, cols}
 		if t.in.has(misfit) {
-			rest = 1
+			if k := t.in.Start % 4; k < 3 {
+				sizes[k]++
+			} else {
+				skip = -1 - skip
+			}
+			t.checkShape(false)
 		}
 		// A float64 takes two elements, from the first whose address is a multiple of 8.
-		vector := func(n int) *rowvec.Matrix { return &rowvec.Matrix{Rows: 1, Cols: n, Stride: n} }
-		x, y, z := vector(n), vector(2*even+1), vector(2*(even+rest)+1)
-		t.place(x, y, z)
-		dst, a, b := x.Data, t.doubles(y), t.doubles(z)
-		if t.in.has(variant) {
-			b = a
-		} else {
-			t.checkShape(rest == 0)
-			t.checkApart("dst", *x, "b", *z)
+		vector := func(n int) *rowvec.Matrix { return &rowvec.Matrix{Rows: 1, Cols: 2*n + 1, Stride: 2*n + 1} }
+		x, y, c := vector(sizes[0]), vector(sizes[1]), vector(sizes[2])
+		t.in.Flags &^= side // vectors have no gaps for each other
+		t.place(dst, x, y, c)
+		wave, next, twice := t.doubles(x), t.doubles(y), t.doubles(c)
+		for i, m := range []*rowvec.Matrix{x, y, c} {
+			name := string("xyc"[i])
+			t.checkApart("dst", *dst, name, *m)
+			for k, n := range []*rowvec.Matrix{x, y, c}[i+1:] {
+				t.checkApart(name, *m, string("xyc"[i+1+k]), *n)
+			}
 		}
-		t.checkApart("dst", *x, "a", *y)
+		// Of a NaN that goes on in x and y, words are compared that a float32 would not have: all get the same.
+		oneNaN := func() {
+			for i := range cols {
+				for _, x := range [2][]float64{wave, next} {
+					if x[i] != x[i] {
+						x[i] = math.NaN()
+					}
+				}
+			}
+		}
 		t.call = kernel{
-			func() error { return rowvec.AddAngles(dst, a, b) },
-			func() { kernels.AddAngles(dst, a, b) },
+			func() error {
+				err := rowvec.Sinusoids(*dst, skip, wave, next, twice)
+				if err == nil {
+					oneNaN()
+				}
+				return err
+			},
+			func() {
+				kernels.Sinusoids(*dst, skip, wave, next, twice)
+				oneNaN()
+			},
 		}
 	})
 }

@@ -9,7 +9,7 @@
 // since: a kernel that takes ids returns the number of rows it has done, which is less than len(ids) exactly if the
 // next id is out of range. Those of bags look at their offsets once more as well.
 //
-// Every product is rounded to float32, or in AddAngles to float64, by an explicit conversion before it is added to
+// Every product is rounded to float32, or in Sinusoids to float64, by an explicit conversion before it is added to
 // anything, since a Go compiler may otherwise fuse the two roundings into one, and results would depend on the machine.
 package kernels
 

@@ -119,12 +119,19 @@ func ExampleScale() {
 	// Output: [2 4 6]
 }
 
-// 0 and 90 degrees, each and 90 degrees more; the last cosine is left out.
-func ExampleAddAngles() {
-	dst := make([]float32, 3)
-	kernels.AddAngles(dst, []float64{0, 1, 1, 0}, []float64{1, 0, 1, 0})
-	fmt.Println(dst)
-	// Output: [1 0 0]
+// The sine of 0, 60, 120, ... degrees, and the cosine of 0, 90, 180, ... degrees.
+func ExampleSinusoids() {
+	sine60 := math.Sqrt(3) / 2
+	x, y := []float64{0, 1}, []float64{sine60, 0}
+	dst := kernels.Matrix{Rows: 3, Cols: 2, Data: make([]float32, 6), Stride: 2}
+	kernels.Sinusoids(dst, 0, x, y, []float64{1, 0}) // 2*cos(60 degrees), 2*cos(90 degrees)
+	for i := range dst.Rows {
+		fmt.Printf("%.3f\n", dst.Row(i))
+	}
+	// Output:
+	// [0.000 1.000]
+	// [0.866 0.000]
+	// [0.866 -1.000]
 }
 
 // About half of the elements are dropped, and the others doubled. The last two columns alone are a window that begins at column 8.

@@ -135,16 +135,16 @@ func TestUnfused(t *testing.T) {
 	expect(t, "AddScaled", dst.Data, want)
 }
 
-// TestUnfusedAngles has each product of AddAngles in turn be (1 + 2^-27)^2, which is 1 + 2^-26 + 2^-54 and rounds to
-// 1 + 2^-26, and the other one of the sum cancel that.
-func TestUnfusedAngles(t *testing.T) {
+// TestUnfusedSinusoids has a product of (1 + 2^-27)^2, which is 1 + 2^-26 + 2^-54 and rounds to 1 + 2^-26, so that the
+// difference is 0.
+func TestUnfusedSinusoids(t *testing.T) {
 	const x, square = 1 + 0x1p-27, 1 + 0x1p-26
 	if fused := math.FMA(x, x, -square); fused != 0x1p-54 {
 		t.Fatalf("the example is wrong: fused, it is %g", fused)
 	}
-	dst := filled(1, 8, untouched).Data
-	kernels.AddAngles(dst, []float64{x, square, -square, x, square, x, x, square}, []float64{-1, x, x, 1, 1, x, x, 1})
-	expect(t, "AddAngles", dst, []float32{0, 2, 0, 2, 2, 0, 2, 0})
+	dst := filled(3, 2, untouched)
+	kernels.Sinusoids(dst, 0, []float64{square, -square}, []float64{x, x}, []float64{x, -x})
+	expect(t, "Sinusoids", dst.Data, []float32{1, -1, 1, 1, 0, 0})
 }
 
 // TestScatterAddDuplicates: the tokens 5, 10, 10, 5 touch rows 5 and 10, each twice.
@@ -347,28 +347,38 @@ func TestVectorsByHand(t *testing.T) {
 	expect(t, "as long as src", dst, []float32{121, 242, untouched})
 }
 
-func TestAddAnglesByHand(t *testing.T) {
+func TestSinusoidsByHand(t *testing.T) {
 	minus0 := math.Copysign(0, -1)
 	for _, c := range []struct {
-		a, b []float64
-		want []float32
+		skip    int
+		x, y, c float64
+		want    []float32
+		end     [2]float64 // x and y behind it
 	}{
-		{[]float64{1, 2, 10, 20}, []float64{3, 4, 5, 6}, []float32{10, 5, 160, 70}}, // 1*4 + 2*3, 2*4 - 1*3, ...
-		{[]float64{1, 2, 10, 20}, []float64{3, 4, 5, 6}, []float32{10, 5, 160}},
-		{[]float64{1, 2}, []float64{3, 4}, []float32{10}},
-		{[]float64{minus0, 1, 0, 1, 1, 1}, []float64{minus0, 1, minus0, 1, -1, 1}, []float32{negativeZero, 1, 0, 1, 0, 2}},
-		// Ties of float32 round to even, also among subnormals.
-		{[]float64{0, 1, 0, 1}, []float64{1 + 0x1p-24, 1 + 0x3p-24, 0x1p-150, 0x3p-150}, []float32{1, 1 + 0x1p-22, 0, 0x1p-148}},
-		// A number that float64 does not hold is rounded twice: 1 + 2^-24 + 2^-60 is first a tie.
-		{[]float64{0x1p-60, 1}, []float64{1 + 0x1p-24, 1}, []float32{1, 1}},
-		{[]float64{1e300, 1e300, 1, 2}, []float64{1, -1, math.Inf(1), 1}, []float32{0, -inf, inf, -inf}},
-		{[]float64{0, 1, 0, 0}, []float64{math.Inf(1), 0, math.NaN(), 0}, []float32{inf, nan, nan, nan}},
+		{0, 1, 2, 3, []float32{1, 2, 5, 13}, [2]float64{34, 89}}, // 3*2 - 1, 3*5 - 2, ...: every second Fibonacci number
+		{2, 1, 2, 3, []float32{5, 13}, [2]float64{34, 89}},
+		{4, 1, 2, 3, nil, [2]float64{34, 89}},
+		{0, 1, 2, 3, nil, [2]float64{1, 2}},
+		{1, 0.5, 0.25, -2, []float32{0.25, -1, 1.75}, [2]float64{-2.5, 3.25}},
+		{0, minus0, 0, 1, []float32{negativeZero, 0, 0}, [2]float64{0, 0}},
+		{0, 0, minus0, 1, []float32{0, negativeZero, negativeZero}, [2]float64{0, 0}},
+		// Ties of float32 round to even, also among subnormals, and what is rounded is not what goes on.
+		{0, 1 + 0x1p-24, 1 + 0x3p-24, 0, []float32{1, 1 + 0x1p-22, -1}, [2]float64{-1 - 0x3p-24, 1 + 0x1p-24}},
+		{0, 0x1p-150, 0x3p-150, 0, []float32{0, 0x1p-148}, [2]float64{-0x1p-150, -0x3p-150}},
+		{0, 1e300, 1, 2, []float32{inf, 1, -inf}, [2]float64{-2e300, -3e300}},
+		{0, 1, math.Inf(1), 1, []float32{1, inf, inf, nan}, [2]float64{math.NaN(), math.NaN()}},
 	} {
-		dst := filled(1, len(c.want)+1, untouched).Data
-		kernels.AddAngles(dst[:len(c.want)], c.a, c.b)
-		expect(t, fmt.Sprintf("AddAngles of %v and %v", c.a, c.b), dst, append(c.want, untouched))
+		rows := len(c.want)
+		dst := filled(rows+1, 1, untouched)
+		x, y := []float64{c.x, untouched}, []float64{c.y, untouched}
+		kernels.Sinusoids(kernels.Matrix{Rows: rows, Cols: 1, Data: dst.Data, Stride: 1}, c.skip, x, y, []float64{c.c, 1})
+		expect(t, fmt.Sprintf("Sinusoids from %v", c), dst.Data, append(c.want, untouched))
+		same := func(x, y float64) bool { return x == y || x != x && y != y }
+		if !same(x[0], c.end[0]) || !same(y[0], c.end[1]) || x[1] != untouched || y[1] != untouched {
+			t.Errorf("%v ends in %v, %v", c, x, y)
+		}
 	}
-	kernels.AddAngles(nil, nil, nil)
+	kernels.Sinusoids(kernels.Matrix{Rows: 3}, 5, nil, nil, nil)
 }
 
 // TestOutside: a kernel stops at the first id out of range, and says how many rows it has done.
@@ -680,26 +690,26 @@ func TestForwardBounds(t *testing.T) {
 	}
 }
 
-// TestAngleBounds: two roundings of products and one of the sum in float64, and one of the result.
-func TestAngleBounds(t *testing.T) {
+// TestSinusoidBounds holds what Sinusoids makes of sines and cosines to package math: what is in float64 loses up to some
+// 1e-16 times the square of the number of rows.
+func TestSinusoidBounds(t *testing.T) {
+	const rows, skip = 256, 100
 	r := rand.New(rand.NewPCG(5, 6))
-	const n = 1000
-	dst, a, b, sum := make([]float32, n), make([]float64, n), make([]float64, n), make([]float64, n)
-	for i := 0; i < n; i += 2 {
-		x, y := 100*r.Float64(), 100*r.Float64()
-		a[i], a[i+1] = math.Sincos(x)
-		b[i], b[i+1] = math.Sincos(y)
-		sum[i], sum[i+1] = math.Sincos(x + y)
-	}
-	kernels.AddAngles(dst, a, b)
-	for i := 0; i < n; i += 2 {
-		p, q, v, w := a[i]*b[i+1], a[i+1]*b[i], a[i+1]*b[i+1], a[i]*b[i]
-		sin, cos := math.FMA(a[i], b[i+1], q), math.FMA(a[i+1], b[i+1], -w)
-		within(t, "AddAngles, sine", dst[i], sin, u*math.Abs(sin)+0x1p-51*(math.Abs(p)+math.Abs(q)))
-		within(t, "AddAngles, cosine", dst[i+1], cos, u*math.Abs(cos)+0x1p-51*(math.Abs(v)+math.Abs(w)))
-		// As sine and cosine, what is in float64 is off by less than 2^-45, x+y above all.
-		within(t, "AddAngles as sine", dst[i], sum[i], u*math.Abs(sum[i])+0x1p-44)
-		within(t, "AddAngles as cosine", dst[i+1], sum[i+1], u*math.Abs(sum[i+1])+0x1p-44)
+	for _, step := range []float64{0, 1e-9, 1e-4, 0.01, 0.3, 1, 2, 3, 3.14159} {
+		from := 100 * r.Float64()
+		sin, cos := math.Sincos(from)
+		sin1, cos1 := math.Sincos(from + step)
+		x, y, c := []float64{sin, cos, 0}, []float64{sin1, cos1, 0}, []float64{2 * math.Cos(step), 2 * math.Cos(step), 0}
+		dst := filled(rows, 3, untouched)
+		kernels.Sinusoids(dst, skip, x, y, c)
+		for i := range rows {
+			sin, cos := math.Sincos(from + float64(skip+i)*step)
+			within(t, "a sine", dst.Row(i)[0], sin, u*math.Abs(sin)+1e-16*(rows+skip)*(rows+skip))
+			within(t, "a cosine", dst.Row(i)[1], cos, u*math.Abs(cos)+1e-16*(rows+skip)*(rows+skip))
+			if dst.Row(i)[2] != 0 {
+				t.Errorf("0 becomes %v", dst.Row(i)[2])
+			}
+		}
 	}
 }
 
