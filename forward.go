@@ -12,6 +12,7 @@ func init() {
 	forward.ScatterAdd = scatterRows
 	forward.Copy = copyRows
 	forward.Apply = applyUpdate
+	forward.Sinusoids = streamSinusoids
 }
 
 // hint says what the rows of a call are a part of.
@@ -62,6 +63,8 @@ func copyRows(dst, src Matrix) {
 		gather(&to, &from, ids[:n], hint{stream: true})
 	}
 }
+
+func streamSinusoids(dst Matrix, skip int, x, y, c []float64) { sinusoids(&dst, skip, x, y, c, true) }
 
 func applyUpdate(u forward.Update) int {
 	if u.Wide {

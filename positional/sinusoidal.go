@@ -104,7 +104,7 @@ func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, e
 		return nil, err
 	}
 	s := &Sinusoidal{settings, newWaves(settings.columns(dim)), table}
-	s.waves.fill(table, 0)
+	s.waves.fillLarge(table, 0)
 	return s, nil
 }
 
@@ -155,7 +155,7 @@ func (s *Sinusoidal) Fill(dst rowvec.Matrix, start int) error {
 	}
 	n := s.stored(start, dst.Rows)
 	copyRows(check.Window(dst, 0, n, 0, dst.Cols), check.Window(s.table, start, n, 0, dst.Cols))
-	s.waves.fill(check.Window(dst, n, dst.Rows-n, 0, dst.Cols), start+n)
+	s.waves.fillLarge(check.Window(dst, n, dst.Rows-n, 0, dst.Cols), start+n)
 	return nil
 }
 

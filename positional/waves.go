@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/exact"
+	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // phase says what a wave is of its angle.
@@ -104,21 +107,57 @@ func (s *state) anchor(tile []column, pos int) {
 	}
 }
 
+// part is what is computed at once, of a tile and a block at most.
+type part struct {
+	dst    rowvec.Matrix
+	tile   []column
+	twice  []float64
+	anchor int // position
+	skip   int // positions from there to row 0 of dst
+}
+
+// part returns the part of a matrix that begins with a row and a column; row 0 is position start.
+func (w *waves) part(dst rowvec.Matrix, start, row, col int) part {
+	skip := (start + row) % block
+	rows, cols := min(block-skip, dst.Rows-row), min(tileWidth, dst.Cols-col)
+	return part{
+		check.Window(dst, row, rows, col, cols), w.columns[col : col+cols], w.twice[col : col+cols], start + row - skip, skip,
+	}
+}
+
 // fill sets row i of dst to position start + i. dst has a column for each wave, and the last position is below
 // math.MaxInt.
 func (w *waves) fill(dst rowvec.Matrix, start int) {
 	var s state
 	for col := 0; col < dst.Cols; col += tileWidth {
-		cols := min(tileWidth, dst.Cols-col)
-		tile, twice := w.columns[col:col+cols], w.twice[col:col+cols]
-		for i, n := 0, 0; i < dst.Rows; i += n {
-			k := (start + i) % block
-			n = min(block-k, dst.Rows-i)
-			s.anchor(tile, start+i-k)
-			rowvec.Sinusoids(check.Window(dst, i, n, col, cols), k, s.x[:cols], s.y[:cols], twice) // cannot fail
+		for row := 0; row < dst.Rows; {
+			p := w.part(dst, start, row, col)
+			s.anchor(p.tile, p.anchor)
+			rowvec.Sinusoids(p.dst, p.skip, s.x[:p.dst.Cols], s.y[:p.dst.Cols], p.twice) // cannot fail
+			row += p.dst.Rows
 		}
 	}
 }
+
+// fillLarge is fill of a dst that is on the heap, past the caches if it is too large for them.
+func (w *waves) fillLarge(dst rowvec.Matrix, start int) {
+	if !tuning.Large(dst.Rows * dst.Cols) {
+		w.fill(dst, start)
+		return
+	}
+	s := states.Get().(*state) // what a function value gets is not on the stack
+	defer states.Put(s)
+	for col := 0; col < dst.Cols; col += tileWidth {
+		for row := 0; row < dst.Rows; {
+			p := w.part(dst, start, row, col)
+			s.anchor(p.tile, p.anchor)
+			forward.Sinusoids(p.dst, p.skip, s.x[:p.dst.Cols], s.y[:p.dst.Cols], p.twice)
+			row += p.dst.Rows
+		}
+	}
+}
+
+var states = sync.Pool{New: func() any { return new(state) }}
 
 // add adds position start + i to row i of each sequence of seq rows of x, for i from first on.
 func (w *waves) add(x rowvec.Matrix, seq, first, start int) {

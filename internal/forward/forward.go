@@ -35,6 +35,9 @@ var ScatterAdd func(r Rows) (done int)
 // Copy copies src to dst, of the same shape, past the caches where that can be.
 var Copy func(dst, src kernels.Matrix)
 
+// Sinusoids is the kernel of that name, of what has been checked and is part of a result that is too large for the caches.
+var Sinusoids func(dst kernels.Matrix, skip int, x, y, c []float64)
+
 // Update is a step of an optimizer on rows of Table, one for each row of Grad.
 type Update struct {
 	Method               Method
