@@ -9,6 +9,7 @@
 //   - Dots, DotsAll: the scores of rows against those of a table, as where a language model ties its output to its input
 //   - AddScaled, Add, Scale: the vector operations beside them
 //   - Dropout: inverted dropout whose mask is worked out where it is needed, and never stored
+//   - LayerNorm, LayerNormBackward: layer normalisation, row by row, and its gradient
 //   - Sinusoids: the recurrence that sinusoidal positions are made by
 //
 // They are assembly for AVX2, AVX-512 and NEON, chosen when the program starts, and plain Go elsewhere and with the

@@ -241,6 +241,26 @@ func ExampleDotsAll() {
 	// Output: [1 21 41 61] <nil>
 }
 
+// Rows of mean 0 and variance 1, scaled and shifted.
+func ExampleLayerNorm() {
+	x := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: []float32{1, 1, 3, 3, -5, 5, -5, 5}}
+	gamma, beta := []float32{1, 1, 1, 10}, []float32{0, 0, 0, 0.5}
+	err := rowvec.LayerNorm(x, x, gamma, beta, 0)
+	fmt.Println(x.Data, err)
+	// Output: [-1 -1 1 10.5 -1 1 -1 10.5] <nil>
+}
+
+func ExampleLayerNormBackward() {
+	x := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{1, 1, 3, 3}}
+	dOut := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{1, 0, 0, 0}}
+	gamma := []float32{2, 1, 1, 1}
+	dGamma, dBeta := make([]float32, 4), make([]float32, 4)
+	dSrc, _ := rowvec.NewMatrix(1, 4)
+	err := rowvec.LayerNormBackward(dSrc, dOut, x, gamma, 0, dGamma, dBeta)
+	fmt.Println(dSrc.Data, dGamma, dBeta, err)
+	// Output: [1 -1 0 0] [-1 0 0 0] [1 0 0 0] <nil>
+}
+
 func ExampleIndexError_Error() {
 	dst, _ := rowvec.NewMatrix(2, 2)
 	err := rowvec.Gather(dst, table, []int{1, -1})

@@ -182,6 +182,22 @@ func ExampleDotsAll() {
 	// Output: [0 10 20 30 1 21 41 61]
 }
 
+func ExampleLayerNorm() {
+	x := kernels.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: []float32{1, 1, 3, 3, -5, 5, -5, 5}}
+	kernels.LayerNorm(x, x, []float32{1, 1, 1, 10}, []float32{0, 0, 0, 0.5}, 0)
+	fmt.Println(x.Data)
+	// Output: [-1 -1 1 10.5 -1 1 -1 10.5]
+}
+
+func ExampleLayerNormBackward() {
+	x := kernels.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{1, 1, 3, 3}}
+	d := kernels.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{1, 0, 0, 0}}
+	dGamma, dBeta := make([]float32, 4), make([]float32, 4)
+	kernels.LayerNormBackward(d, d, x, []float32{2, 1, 1, 1}, 0, dGamma, dBeta)
+	fmt.Println(d.Data, dGamma, dBeta)
+	// Output: [1 -1 0 0] [-1 0 0 0] [1 0 0 0]
+}
+
 func ExampleFirstOutside() {
 	fmt.Println(kernels.FirstOutside([]int{2, 0, 4, -1}, 4), kernels.FirstOutside([]uint32{2, 0}, 4))
 	// Output: 2 -1
