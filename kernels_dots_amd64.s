@@ -147,15 +147,6 @@ few: \
 	FIRST(TAIL_LANES);           \
 sum:
 
-// HALVES adds lanes 8 to 15, in y, to lanes 0 to 7, in x, of a row of a in x0 and y0 and of the next in x1 and y1, and then
-// the upper four of what is left to the lower four: x0 gets those of the first row and then those of the next.
-#define HALVES(x0, y0, x1, y1, tmp) \
-	VADDPS y0, x0, x0;            \
-	VADDPS y1, x1, x1;            \
-	VPERM2F128 $0x31, x1, x0, tmp; \
-	VPERM2F128 $0x20, x1, x0, x0; \
-	VADDPS tmp, x0, x0
-
 // TREE_AVX2 leaves in each half of Y0 the results of a row of a with the three rows of the table, and R12 is the next row
 // of dst.
 #define TREE_AVX2(z0, z1, z2, w0, w1, w2) \
@@ -334,19 +325,6 @@ tail: \
 	JEQ   sum;                   \
 	COLUMNS(TAIL_LANES_AVX512);  \
 sum:
-
-// QUARTERS adds the upper eight lanes of each of four registers to the lower eight, and then the upper four of what is left
-// to the lower four: x0 gets those of all four.
-#define QUARTERS(x0, x1, x2, x3, tmp) \
-	VSHUFF64X2 $0xEE, x1, x0, tmp; \
-	VSHUFF64X2 $0x44, x1, x0, x0;  \
-	VADDPS     tmp, x0, x0;        \
-	VSHUFF64X2 $0xEE, x3, x2, tmp; \
-	VSHUFF64X2 $0x44, x3, x2, x2;  \
-	VADDPS     tmp, x2, x2;        \
-	VSHUFF32X4 $0xDD, x2, x0, tmp; \
-	VSHUFF32X4 $0x88, x2, x0, x0;  \
-	VADDPS     tmp, x0, x0
 
 // TREE_AVX512 leaves in the lowest quarter of Z0 the results of a row of a with the four rows of the table, and in the next
 // one those of the next row.

@@ -2,12 +2,86 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/kernels"
+import (
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// normArgs is what the assembly of layer normalisation works on. Strides are in bytes; rows and cols are above 0. The
+// assembly counts rows down.
+type normArgs struct {
+	dst        *float32 // row 0, here and below; of dSrc where there is a gradient
+	dstStride  uintptr
+	src        *float32
+	srcStride  uintptr
+	gamma      *float32
+	beta       *float32 // forward
+	dOut       *float32 // backward, like what follows
+	dOutStride uintptr
+	dGamma     *float32
+	dBeta      *float32
+	rows       int
+	cols       int
+	size       int     // bytes of a row
+	whole      int     // bytes of its blocks of 16 columns
+	last       int     // bytes from the end of those to the last 8 columns
+	count      float32 // cols
+	epsilon    float32
+}
+
+// normRows bounds a call over short rows, of which each takes as long as several longer ones do.
+const normRows = chunkRows / 4
+
+// newNormArgs returns what does not depend on the part of the matrix. Rows of more than a chunk are left to plain Go, which
+// can be preempted everywhere.
+func newNormArgs(dst, src *Matrix, gamma []float32, epsilon float32) normArgs {
+	cols := dst.Cols
+	return normArgs{
+		dstStride: uintptr(dst.Stride) * 4,
+		srcStride: uintptr(src.Stride) * 4,
+		gamma:     &gamma[0],
+		cols:      cols,
+		size:      cols * 4,
+		whole:     cols &^ 15 * 4,
+		last:      cols&15*4 - 32,
+		count:     float32(cols),
+		epsilon:   epsilon,
+	}
+}
+
+// inAssembly reports whether there is assembly for rows of so many columns. Longer ones than a call may do are left to plain
+// Go, which can be preempted everywhere.
+func inAssembly(cols int) bool {
+	return isa.Active() != isa.Portable && cols >= normColumns() && cols <= chunkElements
+}
 
 func layerNorm(dst, src *Matrix, gamma, beta []float32, epsilon float32) {
-	kernels.LayerNorm(*dst, *src, gamma, beta, epsilon)
+	if !inAssembly(dst.Cols) {
+		kernels.LayerNorm(*dst, *src, gamma, beta, epsilon)
+		return
+	}
+	a := newNormArgs(dst, src, gamma, epsilon)
+	a.beta = &beta[0]
+	rows := min(normRows, chunkElements/dst.Cols)
+	for i := 0; i < dst.Rows; i += rows {
+		a.dst, a.src = &dst.Data[i*dst.Stride], &src.Data[i*src.Stride]
+		a.rows = min(rows, dst.Rows-i)
+		a.forward()
+	}
 }
 
 func layerNormBackward(dSrc, dOut, src *Matrix, gamma []float32, epsilon float32, dGamma, dBeta []float32) {
-	kernels.LayerNormBackward(*dSrc, *dOut, *src, gamma, epsilon, dGamma, dBeta)
+	if !inAssembly(dSrc.Cols) {
+		kernels.LayerNormBackward(*dSrc, *dOut, *src, gamma, epsilon, dGamma, dBeta)
+		return
+	}
+	a := newNormArgs(dSrc, src, gamma, epsilon)
+	a.dOutStride = uintptr(dOut.Stride) * 4
+	a.dGamma, a.dBeta = &dGamma[0], &dBeta[0]
+	rows := min(normRows, chunkElements/dSrc.Cols)
+	for i := 0; i < dSrc.Rows; i += rows {
+		a.dst, a.src, a.dOut = &dSrc.Data[i*dSrc.Stride], &src.Data[i*src.Stride], &dOut.Data[i*dOut.Stride]
+		a.rows = min(rows, dSrc.Rows-i)
+		a.backward()
+	}
 }

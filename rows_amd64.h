@@ -187,6 +187,15 @@ single: \
 	LEAQ ·lanes+32(SB), keep; \
 	LEAQ (keep)(tmp*4), keep
 
+// HALVES adds lanes 8 to 15, in y, to lanes 0 to 7, in x, of one sum in x0 and y0 and of another in x1 and y1, and then the
+// upper four of what is left to the lower four: x0 gets those of the first sum and then those of the other.
+#define HALVES(x0, y0, x1, y1, tmp) \
+	VADDPS y0, x0, x0;            \
+	VADDPS y1, x1, x1;            \
+	VPERM2F128 $0x31, x1, x0, tmp; \
+	VPERM2F128 $0x20, x1, x0, x0; \
+	VADDPS tmp, x0, x0
+
 // AVX-512
 
 #define TAIL_AVX512(KERNEL) \
@@ -215,3 +224,16 @@ single: \
 	MOVQ rowArgs_cols(BX), AX;           \
 	MASK;                                \
 	SPLIT(64)
+
+// QUARTERS adds the upper eight lanes of each of four registers to the lower eight, and then the upper four of what is left
+// to the lower four: x0 gets those of all four.
+#define QUARTERS(x0, x1, x2, x3, tmp) \
+	VSHUFF64X2 $0xEE, x1, x0, tmp; \
+	VSHUFF64X2 $0x44, x1, x0, x0;  \
+	VADDPS     tmp, x0, x0;        \
+	VSHUFF64X2 $0xEE, x3, x2, tmp; \
+	VSHUFF64X2 $0x44, x3, x2, x2;  \
+	VADDPS     tmp, x2, x2;        \
+	VSHUFF32X4 $0xDD, x2, x0, tmp; \
+	VSHUFF32X4 $0x88, x2, x0, x0;  \
+	VADDPS     tmp, x0, x0

@@ -1,0 +1,47 @@
+//go:build !purego
+
+package rowvec
+
+import "github.com/rowvec/rowvec/internal/isa"
+
+// normColumns returns the number of columns from which on there is assembly.
+func normColumns() int {
+	if isa.Active() == isa.AVX2 {
+		return 8
+	}
+	return 1
+}
+
+// forward does one chunk. It is not inlined, for the reason that do of rowArgs is not.
+//
+//go:noinline
+func (a *normArgs) forward() {
+	if isa.Active() == isa.AVX512 {
+		layerNormAVX512(a)
+	} else {
+		layerNormAVX2(a)
+	}
+}
+
+// backward does one chunk of the gradient.
+//
+//go:noinline
+func (a *normArgs) backward() {
+	if isa.Active() == isa.AVX512 {
+		layerNormBackwardAVX512(a)
+	} else {
+		layerNormBackwardAVX2(a)
+	}
+}
+
+//go:noescape
+func layerNormAVX2(a *normArgs)
+
+//go:noescape
+func layerNormBackwardAVX2(a *normArgs)
+
+//go:noescape
+func layerNormAVX512(a *normArgs)
+
+//go:noescape
+func layerNormBackwardAVX512(a *normArgs)
