@@ -12,6 +12,9 @@ func normColumns() int {
 	return 1
 }
 
+// lastColumns returns the number of bytes from the end of the blocks of a row to its last 8 columns.
+func lastColumns(cols int) int { return cols&15*4 - 32 }
+
 // forward does one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //
 //go:noinline

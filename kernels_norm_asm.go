@@ -8,7 +8,7 @@ import (
 )
 
 // normArgs is what the assembly of layer normalisation works on. Strides are in bytes; rows and cols are above 0. The
-// assembly counts rows down.
+// assembly of amd64 counts rows down.
 type normArgs struct {
 	dst        *float32 // row 0, here and below; of dSrc where there is a gradient
 	dstStride  uintptr
@@ -24,7 +24,7 @@ type normArgs struct {
 	cols       int
 	size       int     // bytes of a row
 	whole      int     // bytes of its blocks of 16 columns
-	last       int     // bytes from the end of those to the last 8 columns
+	last       int     // see lastColumns
 	count      float32 // cols
 	epsilon    float32
 }
@@ -32,8 +32,7 @@ type normArgs struct {
 // normRows bounds a call over short rows, of which each takes as long as several longer ones do.
 const normRows = chunkRows / 4
 
-// newNormArgs returns what does not depend on the part of the matrix. Rows of more than a chunk are left to plain Go, which
-// can be preempted everywhere.
+// newNormArgs returns what does not depend on the part of the matrix.
 func newNormArgs(dst, src *Matrix, gamma []float32, epsilon float32) normArgs {
 	cols := dst.Cols
 	return normArgs{
@@ -43,7 +42,7 @@ func newNormArgs(dst, src *Matrix, gamma []float32, epsilon float32) normArgs {
 		cols:      cols,
 		size:      cols * 4,
 		whole:     cols &^ 15 * 4,
-		last:      cols&15*4 - 32,
+		last:      lastColumns(cols),
 		count:     float32(cols),
 		epsilon:   epsilon,
 	}

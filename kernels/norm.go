@@ -56,7 +56,7 @@ func LayerNormBackward(dSrc, dOut, src Matrix, gamma []float32, epsilon float32,
 		var first, second [lanes16]float32
 		for j := 0; j < len(in); j += lanes16 {
 			for k, x := range in[j:min(j+lanes16, len(in))] {
-				g := from[j+k] * gamma[j+k]
+				g := float32(from[j+k] * gamma[j+k])
 				first[k] += g
 				second[k] += float32(g * float32((x-mean)*r))
 			}
