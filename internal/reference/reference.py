@@ -605,6 +605,32 @@ def output():
           "of its own, fused or not.", [output_case(dim, 700 + k) for k, dim in enumerate([3, 37])])
 
 
+# Layer normalisation.
+
+def norm_case(dim, seed, epsilon):
+    draw = random(seed)
+    rows = 3
+    src = draw(rows, dim)
+    src[0] += f32(100)  # a mean far from 0
+    x, layer = nn.Parameter(tensor(src)), nn.LayerNorm(dim, eps=epsilon)
+    with torch.no_grad():
+        layer.weight.copy_(tensor(draw(dim)))
+        layer.bias.copy_(tensor(draw(dim)))
+    gamma, beta = (p.detach().numpy().copy() for p in (layer.weight, layer.bias))
+    out, dout = layer(x), draw(rows, dim)
+    out.backward(tensor(dout))
+    return {"name": "dim=%d" % dim, "src": matrix(src), "gamma": matrix(gamma), "beta": matrix(beta), "epsilon": scalar(epsilon),
+            "out": matrix(out.detach().numpy()), "dout": matrix(dout), "dsrc": matrix(x.grad.numpy()),
+            "dgamma": matrix(layer.weight.grad.numpy()), "dbeta": matrix(layer.bias.grad.numpy())}
+
+
+def norm():
+    write("norm", "out = nn.LayerNorm(src) by PyTorch, with weight gamma and bias beta, and the gradients of src, gamma and beta "
+          "from dout, each in an order of its own, fused or not.",
+          [norm_case(dim, 800 + k, epsilon) for k, (dim, epsilon) in
+           enumerate([(2, 1e-5), (3, 1e-12), (8, 1e-5), (17, 1e-5), (64, 1e-5), (100, 0.25)])])
+
+
 assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
 forward()
 scatter()
@@ -619,3 +645,4 @@ training()
 update()
 bag()
 output()
+norm()

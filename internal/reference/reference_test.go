@@ -25,6 +25,7 @@ func TestFiles(t *testing.T) {
 		"update.json":       len(UpdateCases(t)),
 		"bag.json":          len(BagCases(t)),
 		"output.json":       len(OutputCases(t)),
+		"norm.json":         len(NormCases(t)),
 	}
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
