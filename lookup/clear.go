@@ -8,58 +8,73 @@ import (
 // ClearGradient sets to zero the rows of grad that Backward adds to for the same input, so that a gradient is ready for
 // the next batch at the cost of the tokens of this one, whatever the size of the vocabulary.
 func (e *Embedding) ClearGradient(grad rowvec.Matrix, in Input) error {
-	return clearGradients("lookup.Embedding.ClearGradient", e, nil, [2]rowvec.Matrix{grad}, in)
+	grads := perParameter[rowvec.Matrix]{token: grad}
+	return clearGradients("lookup.Embedding.ClearGradient", &Layer{tokens: e}, grads, in)
 }
 
 // ClearGradients sets to zero the rows of grads, which belong to Parameters in their order, that Backward adds to for the
 // same input: see Embedding.ClearGradient.
 func (l *Layer) ClearGradients(grads []rowvec.Matrix, in Input) error {
 	const op = "lookup.Layer.ClearGradients"
-	both, err := l.gradients(op, grads)
+	all, err := assign(op, l, grads)
 	if err != nil {
 		return err
 	}
-	return clearGradients(op, l.tokens, l.positions, both, in)
+	return clearGradients(op, l, all, in)
 }
 
-func clearGradients(op string, tokens *Embedding, positions Positions, grads [2]rowvec.Matrix, in Input) error {
-	if err := in.check(op, tokens.Vocab()); err != nil {
-		return err
-	}
-	if err := check.Shape(op, "token gradient", grads[0], tokens.Vocab(), tokens.Dim()); err != nil {
-		return err
-	}
-	if err := in.apart(op, "token gradient", grads[0]); err != nil {
+func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in Input) error {
+	if err := in.check(op, l.tokens.Vocab()); err != nil {
 		return err
 	}
 	used := 0
-	if positions != nil {
+	if l.positions != nil {
 		var err error
-		if used, err = in.positions(op, positions.Limit()); err != nil {
+		if used, err = in.positions(op, l.positions.Limit()); err != nil {
 			return err
 		}
 	}
-	if trainable(positions) {
-		if err := check.Shape(op, "position gradient", grads[1], positions.Limit(), tokens.Dim()); err != nil {
+	if l.segments != nil {
+		if err := in.checkTypes(l.segments.Vocab()); err != nil {
 			return err
 		}
-		if err := in.apart(op, "position gradient", grads[1]); err != nil {
+	}
+	for k, grad := range grads {
+		if !l.has(k) {
+			continue
+		}
+		if err := check.Shape(op, gradientNames[k], grad, l.rowsOf(k), l.Dim()); err != nil {
 			return err
 		}
+		if err := in.apart(op, gradientNames[k], grad); err != nil {
+			return err
+		}
+	}
+	if l.has(position) {
 		if in.placed {
-			clearRows(grads[1], in.at, -1)
+			clearRows(grads[position], in.at, -1)
 		}
 		for p := in.start; p < used && !in.placed; p++ {
-			clear(grads[1].Row(p))
+			clear(grads[position].Row(p))
+		}
+	}
+	if l.has(segment) {
+		if in.typed {
+			clearRows(grads[segment], in.types, l.segments.padding)
+		} else if in.Len() > 0 {
+			clearRows(grads[segment], typeZero, l.segments.padding)
 		}
 	}
 	if in.ids.wide() {
-		clearRows(grads[0], as[uint64](in.ids), tokens.padding)
+		clearRows(grads[token], as[uint64](in.ids), l.tokens.padding)
 	} else {
-		clearRows(grads[0], as[uint32](in.ids), tokens.padding)
+		clearRows(grads[token], as[uint32](in.ids), l.tokens.padding)
 	}
 	return nil
 }
+
+// typeZero is the type of a token that has been given none.
+var typeZero = []int{0}
 
 // clearRows zeroes the rows that ids choose, but for row except.
 func clearRows[I rowvec.ID](m rowvec.Matrix, ids []I, except int) {

@@ -243,14 +243,15 @@ func (e *Embedding) Parameters() []Parameter { return []Parameter{{"token.weight
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the embedding is Scaled. dst has a row
 // for each token and Dim columns. Which positions the input gives does not matter.
 func (e *Embedding) Forward(dst rowvec.Matrix, in Input) error {
-	return forwardPass("lookup.Embedding.Forward", e, nil, dst, in, rowvec.Mask{})
+	return forwardPass("lookup.Embedding.Forward", &Layer{tokens: e}, dst, in, rowvec.Mask{})
 }
 
 // Backward adds to grad, a dense gradient of the table, that of Forward, given the gradient dOut of its result: row
 // ids[i] of grad grows by row i of dOut, multiplied by sqrt(dim) if the embedding is Scaled, for i ascending. The row of
 // the padding id is left alone, and all of them if the embedding is Frozen.
 func (e *Embedding) Backward(grad rowvec.Matrix, in Input, dOut rowvec.Matrix) error {
-	return backwardPass("lookup.Embedding.Backward", e, nil, [2]rowvec.Matrix{grad}, in, dOut, rowvec.Mask{})
+	grads := perParameter[rowvec.Matrix]{token: grad}
+	return backwardPass("lookup.Embedding.Backward", &Layer{tokens: e}, grads, in, dOut, rowvec.Mask{})
 }
 
 // String says what the embedding is, such as Embedding(vocab=50257, dim=768, padding=0, scaled).

@@ -18,11 +18,13 @@ type Input struct {
 	seq     int   // tokens in each sequence of a batch
 	offsets []int // of a ragged batch
 	at      []int // explicit positions
+	types   []int // segments
 	weights []float32
 	start   int
 	ragged  bool
 	open    bool // the offsets are without the last one
 	placed  bool // at holds the positions
+	typed   bool // types holds the types
 }
 
 // Sequence is one sequence of tokens, of shape (seq), also if there are none.
@@ -72,6 +74,13 @@ func (in Input) At(positions []int) Input {
 	return in
 }
 
+// Types gives each token a type, one for each id, which chooses its row of the Segments of a layer: token_type_ids of
+// Hugging Face's BERT. Without them every token is of type 0. Only a layer with Segments looks at their values.
+func (in Input) Types(types []int) Input {
+	in.types, in.typed = types, true
+	return in
+}
+
 // Len returns the number of tokens, and so of rows of what a layer makes of them.
 func (in Input) Len() int { return in.ids.n }
 
@@ -81,6 +90,8 @@ func (in *Input) check(op string, vocab int) error {
 	switch {
 	case in.placed && len(in.at) != n:
 		return check.Equal(op, "len(positions)", len(in.at), n)
+	case in.typed && len(in.types) != n:
+		return check.Equal(op, "len(types)", len(in.types), n)
 	case in.ragged:
 		if err := in.checkOffsets(op); err != nil {
 			return err
@@ -108,6 +119,11 @@ func (in *Input) apart(op, name string, m rowvec.Matrix) error {
 	}
 	if in.placed {
 		if err := check.Apart(op, name, m, "positions", viewOf(in.at).memory()); err != nil {
+			return err
+		}
+	}
+	if in.typed {
+		if err := check.Apart(op, name, m, "types", viewOf(in.types).memory()); err != nil {
 			return err
 		}
 	}
@@ -148,10 +164,7 @@ func (in *Input) positions(op string, limit int) (int, error) {
 	case in.Len() == 0:
 		return 0, nil
 	case in.placed:
-		if err := rowvec.CheckIDs(in.at, limit); err != nil {
-			if index, ok := err.(*rowvec.IndexError); ok {
-				index.What = "position id"
-			}
+		if err := checkNamed("position id", in.at, limit); err != nil {
 			return 0, err
 		}
 		return slices.Max(in.at) + 1, nil
@@ -166,6 +179,18 @@ func (in *Input) positions(op string, limit int) (int, error) {
 		return 0, err
 	}
 	return in.start + longest, nil
+}
+
+// checkTypes reports types outside [0, types).
+func (in *Input) checkTypes(types int) error { return checkNamed("type id", in.types, types) }
+
+// checkNamed is rowvec.CheckIDs for ids that are called what.
+func checkNamed(what string, ids []int, limit int) error {
+	err := rowvec.CheckIDs(ids, limit)
+	if index, ok := err.(*rowvec.IndexError); ok {
+		index.What = what
+	}
+	return err
 }
 
 // run returns how many of the rows from lo on, and below hi, are whole sequences of seq rows whose positions are counted

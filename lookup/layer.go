@@ -3,6 +3,7 @@ package lookup
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
@@ -26,12 +27,13 @@ type Positions interface {
 }
 
 // Layer is the complete embedding layer of a transformer: token vectors, multiplied by sqrt(dim) if they are Scaled,
-// plus position vectors.
+// plus the vectors of segments, if there are any, plus position vectors.
 type Layer struct {
 	tokens    *Embedding
-	positions Positions // nil: none
-	dropout   float64   // 0: none
-	seed      uint64    // of dropout
+	segments  *Embedding // nil: none
+	positions Positions  // nil: none
+	dropout   float64    // 0: none
+	seed      uint64     // of dropout
 }
 
 // LayerOption changes how NewLayer makes a layer.
@@ -44,17 +46,23 @@ func Dropout(p float64, seed uint64) LayerOption {
 	return func(l *Layer) { l.dropout, l.seed = p, seed }
 }
 
+// Segments adds a row of the table of types to each token, that of its type, which Input.Types gives: the token types, or
+// segments, of BERT. The sum is (token + segment) + position, as in Hugging Face's BertEmbeddings. Padding and Frozen of
+// types mean what they mean for tokens; a table that is Scaled, or that has MaxNorm or ScaleGradByFrequency, is an error.
+// There are no segments if types is nil.
+func Segments(types *Embedding) LayerOption { return func(l *Layer) { l.segments = types } }
+
 // Parameter is a tensor that training changes.
 type Parameter struct {
-	Name  string        // "token.weight" or "position.weight"
-	Value rowvec.Matrix // (vocab, dim) or (max length, dim), without a copy
+	Name  string        // "token.weight", "position.weight" or "segment.weight"
+	Value rowvec.Matrix // (vocab, dim), (max length, dim) or (types, dim), without a copy
 }
 
 // NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by. Those of
 // package positional reach to 512 by default, where positional.New is told no maximum.
 //
-// It is an error if there are no tokens, if the dims differ, if what positions say of themselves does not fit together, or
-// if the probability of Dropout is none.
+// It is an error if there are no tokens, if the dims differ, if what positions say of themselves does not fit together, if
+// the table of Segments has options that they cannot have, or if the probability of Dropout is none.
 func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*Layer, error) {
 	const op = "lookup.NewLayer"
 	if tokens == nil {
@@ -71,6 +79,9 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 	}
 	if layer.dropout > 0 && uint64(tokens.Dim()) > maxMaskCols {
 		return nil, check.AtMost(op, "dim with dropout", tokens.Dim(), maxMaskCols)
+	}
+	if err := layer.checkSegments(op); err != nil {
+		return nil, err
 	}
 	if positions == nil {
 		return layer, nil
@@ -99,8 +110,30 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 	return layer, nil
 }
 
+// checkSegments reports a table of segments that cannot be one.
+func (l *Layer) checkSegments(op string) error {
+	if l.segments == nil {
+		return nil
+	}
+	option := ""
+	switch {
+	case l.segments.scaled:
+		option = "Scaled"
+	case l.segments.maxNorm > 0:
+		option = "MaxNorm"
+	case l.segments.byFrequency:
+		option = "ScaleGradByFrequency"
+	default:
+		return check.Equal(op, "dim of segments", l.segments.Dim(), l.tokens.Dim())
+	}
+	return fmt.Errorf("rowvec: %s: segments have the option %s, which is for tokens", op, option)
+}
+
 // Tokens returns the token embedding.
 func (l *Layer) Tokens() *Embedding { return l.tokens }
+
+// Segments returns the table of types, nil if there is none.
+func (l *Layer) Segments() *Embedding { return l.segments }
 
 // Positions returns the positional encoding, nil if there is none.
 func (l *Layer) Positions() Positions { return l.positions }
@@ -111,11 +144,86 @@ func (l *Layer) Dim() int { return l.tokens.Dim() }
 // trainable reports whether positions are a parameter.
 func trainable(p Positions) bool { return p != nil && p.Trainable() }
 
-// Parameters returns the table of tokens and, if positions are learned, that of positions.
+// perParameter has something for each parameter that a layer may have, in the order of Parameters.
+type perParameter[T any] [3]T
+
+// What a perParameter is of.
+const (
+	token = iota
+	position
+	segment
+)
+
+var (
+	parameterNames = perParameter[string]{"token.weight", "position.weight", "segment.weight"}
+	gradientNames  = perParameter[string]{"token gradient", "position gradient", "segment gradient"}
+)
+
+// has reports whether parameter k is one of the layer's.
+func (l *Layer) has(k int) bool {
+	switch k {
+	case position:
+		return trainable(l.positions)
+	case segment:
+		return l.segments != nil
+	}
+	return true
+}
+
+// learns reports whether backward passes add to the gradient of parameter k.
+func (l *Layer) learns(k int) bool {
+	switch k {
+	case token:
+		return !l.tokens.frozen
+	case segment:
+		return l.segments != nil && !l.segments.frozen
+	}
+	return l.has(k)
+}
+
+// rowsOf returns the number of rows of parameter k, which the layer has.
+func (l *Layer) rowsOf(k int) int {
+	switch k {
+	case position:
+		return l.positions.Limit()
+	case segment:
+		return l.segments.Vocab()
+	}
+	return l.tokens.Vocab()
+}
+
+// parameter returns parameter k, which the layer has.
+func (l *Layer) parameter(k int) rowvec.Matrix {
+	switch k {
+	case position:
+		return l.positions.Table()
+	case segment:
+		return l.segments.weight
+	}
+	return l.tokens.weight
+}
+
+// assign returns what list has for each of Parameters, by parameter. What it returns has no need of the heap.
+func assign[T any](op string, l *Layer, list []T) (all perParameter[T], err error) {
+	n := 0
+	for k := range all {
+		if l.has(k) {
+			if n < len(list) {
+				all[k] = list[n]
+			}
+			n++
+		}
+	}
+	return all, check.Equal(op, "len(grads)", len(list), n)
+}
+
+// Parameters returns the table of tokens, that of positions if they are learned, and that of segments if there are any.
 func (l *Layer) Parameters() []Parameter {
-	parameters := l.tokens.Parameters()
-	if trainable(l.positions) {
-		parameters = append(parameters, Parameter{"position.weight", l.positions.Table()})
+	var parameters []Parameter
+	for k, name := range parameterNames {
+		if l.has(k) {
+			parameters = append(parameters, Parameter{name, l.parameter(k)})
+		}
 	}
 	return parameters
 }
@@ -131,17 +239,18 @@ func (l *Layer) NewGradients() []rowvec.Matrix {
 }
 
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the tokens are Scaled, plus the vector
-// of its position. The product is rounded before the sum. dst has a row for each token and Dim columns. It is an error
-// if a position is not below the limit of the positions. Nothing is dropped: this is how a trained layer is used.
+// of its segment if there are Segments, plus that of its position. The product is rounded before the first sum, and that
+// before the second. dst has a row for each token and Dim columns. It is an error if a position is not below the limit of
+// the positions. Nothing is dropped: this is how a trained layer is used.
 func (l *Layer) Forward(dst rowvec.Matrix, in Input) error {
-	return forwardPass("lookup.Layer.Forward", l.tokens, l.positions, dst, in, rowvec.Mask{})
+	return forwardPass("lookup.Layer.Forward", l, dst, in, rowvec.Mask{})
 }
 
 // ForwardTrain is Forward and then, row by row while it is in cache, rowvec.Dropout with Mask(step). The step is that of
 // the training, say: each has a mask of its own, which BackwardTrain works out again. It must be below 1<<56, and there may
 // be up to 1<<32 tokens. A layer without Dropout drops nothing.
 func (l *Layer) ForwardTrain(dst rowvec.Matrix, in Input, step uint64) error {
-	return forwardPass("lookup.Layer.ForwardTrain", l.tokens, l.positions, dst, in, l.Mask(step))
+	return forwardPass("lookup.Layer.ForwardTrain", l, dst, in, l.Mask(step))
 }
 
 // Mask returns what ForwardTrain drops in a step, of its result as a whole.
@@ -151,35 +260,26 @@ func (l *Layer) Mask(step uint64) rowvec.Mask {
 
 // Backward adds the gradients of Forward to grads, which belong to Parameters in their order, given the gradient dOut of
 // its result: row ids[i] of the first grows by row i of dOut, multiplied by sqrt(dim) if the tokens are Scaled, but not
-// the row of the padding id; the row of its position in the second grows by row i of dOut; both for i ascending.
+// the row of the padding id; the row of its position in the second, if positions are learned, grows by row i of dOut, and
+// so does that of its segment in the next; each for i ascending.
 func (l *Layer) Backward(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Layer.Backward"
-	both, err := l.gradients(op, grads)
+	all, err := assign(op, l, grads)
 	if err != nil {
 		return err
 	}
-	return backwardPass(op, l.tokens, l.positions, both, in, dOut, rowvec.Mask{})
+	return backwardPass(op, l, all, in, dOut, rowvec.Mask{})
 }
 
 // BackwardTrain adds the gradients of ForwardTrain for the same input and step to grads: those of Backward, but for a dOut
 // of which rowvec.Dropout has dropped the same elements, and scaled the others. dOut is not written to.
 func (l *Layer) BackwardTrain(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix, step uint64) error {
 	const op = "lookup.Layer.BackwardTrain"
-	both, err := l.gradients(op, grads)
+	all, err := assign(op, l, grads)
 	if err != nil {
 		return err
 	}
-	return backwardPass(op, l.tokens, l.positions, both, in, dOut, l.Mask(step))
-}
-
-// gradients returns grads as an array, which has no need of the heap.
-func (l *Layer) gradients(op string, grads []rowvec.Matrix) (both [2]rowvec.Matrix, err error) {
-	want := 1
-	if trainable(l.positions) {
-		want = 2
-	}
-	copy(both[:], grads)
-	return both, check.Equal(op, "len(grads)", len(grads), want)
+	return backwardPass(op, l, all, in, dOut, l.Mask(step))
 }
 
 // String says what the layer is, such as Layer(vocab=50257, dim=768, max=1024, positions=learned, scaled, dropout=0.1).
@@ -191,10 +291,17 @@ func (l *Layer) String() string {
 			limit = fmt.Sprintf(", max=%d", l.positions.Limit())
 		}
 	}
+	segments := ""
+	if l.segments != nil {
+		segments = fmt.Sprintf(", segments=%d", l.segments.Vocab())
+		if s := strings.TrimPrefix(l.segments.suffix(), ", "); s != "" {
+			segments += " (" + s + ")"
+		}
+	}
 	dropout := ""
 	if l.dropout > 0 {
 		dropout = fmt.Sprintf(", dropout=%v", l.dropout)
 	}
-	return fmt.Sprintf("Layer(vocab=%d, dim=%d%s, positions=%s%s%s)",
-		l.tokens.Vocab(), l.Dim(), limit, kind, l.tokens.suffix(), dropout)
+	return fmt.Sprintf("Layer(vocab=%d, dim=%d%s, positions=%s%s%s%s)",
+		l.tokens.Vocab(), l.Dim(), limit, kind, segments, l.tokens.suffix(), dropout)
 }

@@ -16,16 +16,17 @@ import (
 // pass is one forward or backward call on its way: what its parts need to know, and the crew that does them. A pass is
 // used again when its call is over.
 type pass struct {
-	tokens    *Embedding
-	positions Positions // nil: none
-	in        Input
-	out       rowvec.Matrix    // the destination of a forward pass, dOut of a backward one
-	grads     [2]rowvec.Matrix // of tokens and of positions
-	table     rowvec.Matrix    // of positions, in a forward pass
-	stored    bool             // all positions are in it
-	mask      rowvec.Mask      // what is dropped, of the whole matrix
-	drops     bool             // something is
-	size      int              // of a part: rows of a forward pass, columns of a backward one
+	Layer  // an embedding alone has nothing but tokens
+	in     Input
+	out    rowvec.Matrix // the destination of a forward pass, dOut of a backward one
+	grads  perParameter[rowvec.Matrix]
+	table  rowvec.Matrix // of positions, in a forward pass
+	stored bool          // all positions are in it
+	mask   rowvec.Mask   // what is dropped, of the whole matrix
+	drops  bool          // something is
+	pieces bool          // rows of a forward pass take more than one step, and so are done piece by piece
+	stream bool          // the result of a forward pass is too large for the caches
+	size   int           // of a part: rows of a forward pass, columns of a backward one
 
 	forward, backward *work.Crew
 }
@@ -75,9 +76,8 @@ func (e *Embedding) workersFor(n, elements int) int {
 	return e.workers
 }
 
-func forwardPass(
-	op string, tokens *Embedding, positions Positions, dst rowvec.Matrix, in Input, mask rowvec.Mask,
-) error {
+func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.Mask) error {
+	tokens := l.tokens
 	if err := in.check(op, tokens.Vocab()); err != nil {
 		return err
 	}
@@ -94,21 +94,18 @@ func forwardPass(
 	if err := in.apart(op, "dst", dst); err != nil {
 		return err
 	}
-	var table rowvec.Matrix
-	stored := false
-	if positions != nil {
-		need, err := in.positions(op, positions.Limit())
-		if err != nil {
+	table, stored, err := l.positionTable(op, &in)
+	if err != nil {
+		return err
+	}
+	if err := check.Apart(op, "dst", dst, "position table", table); err != nil {
+		return err
+	}
+	if l.segments != nil {
+		if err := in.checkTypes(l.segments.Vocab()); err != nil {
 			return err
 		}
-		table = positions.Table() // once: it may be anybody's, and the kernels below trust it
-		if table.Rows != 0 {
-			if err := check.Matrix(op, "position table", table, tokens.Dim()); err != nil {
-				return err
-			}
-		}
-		stored = need <= table.Rows
-		if err := check.Apart(op, "dst", dst, "position table", table); err != nil {
+		if err := check.Apart(op, "dst", dst, "segment table", l.segments.weight); err != nil {
 			return err
 		}
 	}
@@ -119,8 +116,10 @@ func forwardPass(
 		}
 	}
 	p := passes.Get().(*pass)
-	p.tokens, p.positions, p.table, p.in, p.out, p.stored = tokens, positions, table, in, dst, stored
+	p.Layer, p.table, p.in, p.out, p.stored = *l, table, in, dst, stored
 	p.mask, p.drops = mask, mask.Threshold() > 0
+	p.pieces = p.drops || p.segments != nil && p.positions != nil
+	p.stream = tuning.Large(n * tokens.Dim())
 	p.size = n
 	workers := tokens.workersFor(n, tuning.ParallelElements)
 	if workers > 1 {
@@ -164,6 +163,22 @@ func (p *pass) computeOnce(op string) (scratch *[]float32, err error) {
 	return scratch, nil
 }
 
+// positionTable returns the stored vectors of positions, if there are any, and whether they are all that the input needs.
+func (l *Layer) positionTable(op string, in *Input) (table rowvec.Matrix, stored bool, err error) {
+	if l.positions == nil {
+		return table, false, nil
+	}
+	need, err := in.positions(op, l.positions.Limit())
+	if err != nil {
+		return table, false, err
+	}
+	table = l.positions.Table() // once: it may be anybody's, and the kernels below trust it
+	if table.Rows != 0 {
+		err = check.Matrix(op, "position table", table, l.Dim())
+	}
+	return table, need <= table.Rows, err
+}
+
 // checkMask reports a mask that Dropout would refuse for n rows.
 func checkMask(op string, n int, mask rowvec.Mask) error {
 	if mask.Step >= maxStep {
@@ -182,45 +197,47 @@ const (
 	maxMaskCols = min(math.MaxInt, 1<<35)
 )
 
-// forwardPart does a range of rows. Where there is dropout it takes pieces of them, which are dropped while they are in
-// cache: in their place, or of a result that is too large for the caches in a scratch, to be written past them from there.
+// forwardPart does a range of rows. Where there is more than one step to do it takes pieces of them, which are done while
+// they are in cache: in their place, or of a result that is too large for the caches in a scratch, to be written past them from there.
 // Times with dropout over those without, in their place and by a scratch, on two crowded cores of a Zen 4, medians of 61:
 // 6,144 x 768 1.94 and 1.72, with uniform ids 2.20 and 1.81; 16,384 x 768 1.96 and 1.86, with uniform ids 1.87 and 1.59.
 func (p *pass) forwardPart(part int) error {
 	lo := part * p.size
 	hi := min(lo+p.size, p.in.Len())
-	if !p.drops {
+	if !p.pieces {
 		return p.forwardRows(rows(p.out, lo, hi), lo, hi)
 	}
 	dim := p.tokens.Dim()
 	size := pieceRows(dim)
-	large := tuning.Large(p.out.Rows * p.out.Cols)
 	var scratch *[]float32
-	if large {
+	if p.stream {
 		scratch = scratchOf(size * dim)
 		defer scratches.Put(scratch)
 	}
 	for ; lo < hi; lo += size {
 		out := rows(p.out, lo, min(lo+size, hi))
-		piece, mask := out, p.mask
-		if large {
+		piece := out
+		if p.stream {
 			piece.Data, piece.Stride = *scratch, dim
 		}
-		mask.Row = lo
 		if err := p.forwardRows(piece, lo, hi); err != nil {
 			return err
 		}
-		if err := rowvec.Dropout(piece, piece, mask); err != nil {
-			return err
+		if p.drops {
+			mask := p.mask
+			mask.Row = lo
+			if err := rowvec.Dropout(piece, piece, mask); err != nil {
+				return err
+			}
 		}
-		if large {
+		if p.stream {
 			forward.Copy(out, piece)
 		}
 	}
 	return nil
 }
 
-// pieceElements is the size of what is embedded, or dropped, before the next step takes it from the second-level cache.
+// pieceElements is the size of what one step makes, such as a sum, before the next takes it from the second-level cache.
 const pieceElements = 24 << 10
 
 // pieceRows returns the number of rows of so many columns in a piece: a multiple of the four that Dropout does at once, if
@@ -230,8 +247,11 @@ func pieceRows(cols int) int {
 	return max(n&^3, min(n, 3))
 }
 
-// forwardRows sets dst to the rows from lo on; more come behind them, up to end.
+// forwardRows sets dst to the sums of rows from lo on; more come behind them, up to end.
 func (p *pass) forwardRows(dst rowvec.Matrix, lo, end int) error {
+	if p.segments != nil {
+		return p.forwardSegments(dst, lo, end)
+	}
 	if p.positions != nil && !p.stored {
 		return p.forwardComputed(dst, lo, end)
 	}
@@ -267,8 +287,75 @@ func (p *pass) forwardRows(dst rowvec.Matrix, lo, end int) error {
 func (p *pass) rows() forward.Rows {
 	return forward.Rows{
 		Table: p.tokens.weight, Scaled: p.tokens.scaled, Scale: p.tokens.scale,
-		Stream: !p.drops && tuning.Large(p.out.Rows*p.out.Cols),
+		Stream: p.stream && !p.pieces,
 	}
+}
+
+// forwardSegments is forwardRows where there are segments, which are positions to the kernels. Those of the layer come
+// behind them.
+func (p *pass) forwardSegments(dst rowvec.Matrix, lo, end int) error {
+	hi := lo + dst.Rows
+	r := p.rows()
+	r.Dst, r.Positions = dst, p.segments.weight
+	if p.in.typed {
+		r.At = p.in.types[lo:hi]
+	} else {
+		r.Seq = 1 // type 0, over and over
+	}
+	if err := p.in.ids.slice(lo, hi).forward(&r, end-hi); err != nil || p.positions == nil {
+		return err
+	}
+	return p.addPositions(dst, lo)
+}
+
+// addPositions adds the vectors of positions to dst, the sums of rows from lo on, which are in cache.
+func (p *pass) addPositions(dst rowvec.Matrix, lo int) error {
+	dim := p.tokens.Dim()
+	most := dst.Rows
+	var scratch *[]float32
+	if !p.stored {
+		most = max(1, scratchElements/dim)
+		scratch = scratchOf(most * dim)
+		defer scratches.Put(scratch)
+	}
+	for first, hi := lo, lo+dst.Rows; lo < hi; {
+		start, seq, n := p.in.run(lo, hi)
+		if seq > most {
+			seq, n = most, most
+		}
+		var vectors rowvec.Matrix
+		switch {
+		case p.stored && start >= 0 && start <= p.table.Rows-seq:
+			vectors = rows(p.table, start, start+seq)
+		case !p.stored && start >= 0 && start <= p.positions.Limit()-seq:
+			vectors = rowvec.Matrix{Rows: seq, Cols: dim, Data: (*scratch)[:seq*dim], Stride: dim}
+			if err := p.positions.Fill(vectors, start); err != nil {
+				return err
+			}
+		default: // all have been checked
+			return rowvec.ErrChanged
+		}
+		for end := lo + n; lo < end; lo += seq {
+			if err := addRows(rows(dst, lo-first, lo-first+seq), vectors); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addRows adds the rows of src to those of dst, of the same shape.
+func addRows(dst, src rowvec.Matrix) error {
+	if dst.Stride == dst.Cols && src.Stride == src.Cols {
+		n := dst.Rows * dst.Cols
+		return rowvec.Add(dst.Data[:n], src.Data[:n])
+	}
+	for i := range dst.Rows {
+		if err := rowvec.Add(dst.Row(i), src.Row(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forwardComputed does rows whose positions are in no table: it has some vectors of positions computed at a time.
@@ -342,9 +429,9 @@ func (in *Input) positionsOf(buffer []int, lo, hi int) []int {
 }
 
 func backwardPass(
-	op string, tokens *Embedding, positions Positions, grads [2]rowvec.Matrix, in Input, dOut rowvec.Matrix,
-	mask rowvec.Mask,
+	op string, l *Layer, grads perParameter[rowvec.Matrix], in Input, dOut rowvec.Matrix, mask rowvec.Mask,
 ) error {
+	tokens := l.tokens
 	if err := in.check(op, tokens.Vocab()); err != nil {
 		return err
 	}
@@ -352,53 +439,59 @@ func backwardPass(
 	if err := checkMask(op, n, mask); err != nil {
 		return err
 	}
-	if err := check.Shape(op, "token gradient", grads[0], tokens.Vocab(), dim); err != nil {
-		return err
-	}
 	if err := check.Shape(op, "dOut", dOut, n, dim); err != nil {
 		return err
 	}
-	learned := trainable(positions)
-	if positions != nil {
-		if _, err := in.positions(op, positions.Limit()); err != nil {
+	if l.positions != nil {
+		if _, err := in.positions(op, l.positions.Limit()); err != nil {
 			return err
 		}
 	}
-	if learned {
-		if err := check.Shape(op, "position gradient", grads[1], positions.Limit(), dim); err != nil {
-			return err
-		}
-		if err := check.Apart(op, "position gradient", grads[1], "dOut", dOut); err != nil {
-			return err
-		}
-		if err := check.Apart(op, "position gradient", grads[1], "token gradient", grads[0]); err != nil {
-			return err
-		}
-		if err := in.apart(op, "position gradient", grads[1]); err != nil {
+	if l.segments != nil {
+		if err := in.checkTypes(l.segments.Vocab()); err != nil {
 			return err
 		}
 	}
-	if err := check.Apart(op, "token gradient", grads[0], "dOut", dOut); err != nil {
-		return err
-	}
-	if err := in.apart(op, "token gradient", grads[0]); err != nil || n == 0 {
+	if err := l.checkGradients(op, &grads, &in, dOut); err != nil || n == 0 {
 		return err
 	}
 
 	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
 	if tokens.byFrequency && !tokens.frozen {
-		if err := backwardByFrequency(op, tokens, grads[0], in, dOut, mask, workers); err != nil || !learned {
+		if err := backwardByFrequency(op, tokens, grads[token], in, dOut, mask, workers); err != nil {
 			return err
 		}
 	}
 	p := passes.Get().(*pass)
-	p.tokens, p.in, p.out, p.grads = tokens, in, dOut, grads
+	p.Layer, p.in, p.out, p.grads = *l, in, dOut, grads
 	p.mask, p.drops = mask, mask.Threshold() > 0
-	if learned {
-		p.positions = positions
-	}
 	p.size = max(partColumns, ((dim+workers-1)/workers+lineElements-1)&^(lineElements-1))
 	return p.end(op, p.backward.Do(workers, (dim+p.size-1)/p.size))
+}
+
+// checkGradients reports dense gradients of other shapes than the parameters, or that share memory with each other or with
+// what is read.
+func (l *Layer) checkGradients(op string, grads *perParameter[rowvec.Matrix], in *Input, dOut rowvec.Matrix) error {
+	for k, name := range gradientNames {
+		if !l.has(k) {
+			continue
+		}
+		if err := check.Shape(op, name, grads[k], l.rowsOf(k), l.Dim()); err != nil {
+			return err
+		}
+		if err := check.Apart(op, name, grads[k], "dOut", dOut); err != nil {
+			return err
+		}
+		for j, other := range grads[:k] { // those that the layer has not are empty
+			if err := check.Apart(op, name, grads[k], gradientNames[j], other); err != nil {
+				return err
+			}
+		}
+		if err := in.apart(op, name, grads[k]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // backwardPart does a range of columns, so that no two parts write to the same element and the order of sums is that of
@@ -407,12 +500,14 @@ func (p *pass) backwardPart(part int) error {
 	lo := part * p.size
 	hi := min(lo+p.size, p.tokens.Dim())
 	dOut := columns(p.out, lo, hi)
-	grads := [2]rowvec.Matrix{columns(p.grads[0], lo, hi)}
-	if p.positions != nil {
-		grads[1] = columns(p.grads[1], lo, hi)
+	var grads perParameter[rowvec.Matrix]
+	for k := range grads {
+		if p.learns(k) {
+			grads[k] = columns(p.grads[k], lo, hi)
+		}
 	}
 	if !p.drops {
-		return p.backwardRows(grads, dOut, 0)
+		return p.backwardRows(&grads, dOut, 0)
 	}
 	size := pieceRows(hi - lo)
 	scratch := scratchOf(size * (hi - lo))
@@ -425,7 +520,7 @@ func (p *pass) backwardPart(part int) error {
 		if err := rowvec.Dropout(piece, from, mask); err != nil {
 			return err
 		}
-		if err := p.backwardRows(grads, piece, first); err != nil {
+		if err := p.backwardRows(&grads, piece, first); err != nil {
 			return err
 		}
 	}
@@ -433,34 +528,49 @@ func (p *pass) backwardPart(part int) error {
 }
 
 // backwardRows does the rows of dOut, which are those of the input from first on.
-func (p *pass) backwardRows(grads [2]rowvec.Matrix, dOut rowvec.Matrix, first int) error {
-	if !p.tokens.frozen && !p.tokens.byFrequency {
-		if err := p.backwardTokens(grads[0], dOut, first); err != nil {
+func (p *pass) backwardRows(grads *perParameter[rowvec.Matrix], dOut rowvec.Matrix, first int) error {
+	if p.learns(token) && !p.tokens.byFrequency {
+		if err := p.tokens.backward(grads[token], p.in.ids, first, dOut); err != nil {
 			return err
 		}
 	}
-	if p.positions == nil {
+	if p.learns(segment) {
+		if err := p.backwardSegments(grads[segment], dOut, first); err != nil {
+			return err
+		}
+	}
+	if !p.learns(position) {
 		return nil
 	}
-	return p.backwardPositions(grads[1], dOut, first)
+	return p.backwardPositions(grads[position], dOut, first)
 }
 
-func (p *pass) backwardTokens(grad, dOut rowvec.Matrix, first int) error {
-	n := p.in.Len()
-	ids := p.in.ids.slice(first, first+dOut.Rows)
-	if p.tokens.padding < 0 {
-		return ids.scatterAdd(grad, p.tokens.scale, dOut, n-first-dOut.Rows)
+// backward adds the rows of dOut to the gradient of those that ids choose from the one called first on.
+func (e *Embedding) backward(grad rowvec.Matrix, all view, first int, dOut rowvec.Matrix) error {
+	ids := all.slice(first, first+dOut.Rows)
+	if e.padding < 0 {
+		return ids.scatterAdd(grad, e.scale, dOut, all.n-first-dOut.Rows)
 	}
 	for lo := 0; ; {
-		from, to := ids.runWithout(p.tokens.padding, lo)
+		from, to := ids.runWithout(e.padding, lo)
 		if from == to {
 			return nil
 		}
-		if err := ids.slice(from, to).scatterAdd(grad, p.tokens.scale, rows(dOut, from, to), n-first-to); err != nil {
+		if err := ids.slice(from, to).scatterAdd(grad, e.scale, rows(dOut, from, to), all.n-first-to); err != nil {
 			return err
 		}
 		lo = to
 	}
+}
+
+func (p *pass) backwardSegments(grad, dOut rowvec.Matrix, first int) error {
+	switch {
+	case p.in.typed:
+		return p.segments.backward(grad, viewOf(p.in.types), first, dOut)
+	case p.segments.padding == 0:
+		return nil
+	}
+	return rowvec.AddBatches(rows(grad, 0, 1), dOut)
 }
 
 func (p *pass) backwardPositions(grad, dOut rowvec.Matrix, first int) error {

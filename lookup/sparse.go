@@ -13,14 +13,17 @@ import (
 // BackwardSparse is Backward with a row-sparse gradient: it adds to grad, which is one of the embedding's table, what
 // Backward would add to a dense one of zeros.
 func (e *Embedding) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error {
-	return backwardSparse("lookup.Embedding.BackwardSparse", e, nil, [2]*Gradient{grad}, in, dOut, rowvec.Mask{})
+	grads := perParameter[*Gradient]{token: grad}
+	return backwardSparse("lookup.Embedding.BackwardSparse", &Layer{tokens: e}, grads, in, dOut, rowvec.Mask{})
 }
 
 // NewSparseGradients returns an empty gradient for each of Parameters, in their order.
 func (l *Layer) NewSparseGradients() []*Gradient {
-	grads := []*Gradient{l.tokens.NewGradient()}
-	if trainable(l.positions) {
-		grads = append(grads, newGradient(l.positions.Limit(), l.Dim()))
+	var grads []*Gradient
+	for k := range parameterNames {
+		if l.has(k) {
+			grads = append(grads, newGradient(l.rowsOf(k), l.Dim()))
+		}
 	}
 	return grads
 }
@@ -36,24 +39,24 @@ func (l *Layer) BackwardSparseTrain(grads []*Gradient, in Input, dOut rowvec.Mat
 }
 
 func (l *Layer) backwardSparse(op string, grads []*Gradient, in Input, dOut rowvec.Matrix, mask rowvec.Mask) error {
-	want := 1
-	if trainable(l.positions) {
-		want = 2
-	}
-	if err := check.Equal(op, "len(grads)", len(grads), want); err != nil {
+	all, err := assign(op, l, grads)
+	if err != nil {
 		return err
 	}
-	var both [2]*Gradient
-	copy(both[:], grads)
-	if both[0] == both[1] {
-		return &rowvec.OverlapError{Op: op, Dst: "position gradient", Src: "token gradient"}
+	for k, g := range all {
+		for j, other := range all[:k] {
+			if g != nil && g == other {
+				return &rowvec.OverlapError{Op: op, Dst: gradientNames[k], Src: gradientNames[j]}
+			}
+		}
 	}
-	return backwardSparse(op, l.tokens, l.positions, both, in, dOut, mask)
+	return backwardSparse(op, l, all, in, dOut, mask)
 }
 
 func backwardSparse(
-	op string, tokens *Embedding, positions Positions, grads [2]*Gradient, in Input, dOut rowvec.Matrix, mask rowvec.Mask,
+	op string, l *Layer, grads perParameter[*Gradient], in Input, dOut rowvec.Matrix, mask rowvec.Mask,
 ) error {
+	tokens := l.tokens
 	if err := in.check(op, tokens.Vocab()); err != nil {
 		return err
 	}
@@ -64,44 +67,61 @@ func backwardSparse(
 	if err := check.Shape(op, "dOut", dOut, n, tokens.Dim()); err != nil {
 		return err
 	}
-	if err := grads[0].fits(op, "token gradient", tokens.Vocab(), tokens.Dim()); err != nil {
-		return err
-	}
-	if positions != nil {
-		if _, err := in.positions(op, positions.Limit()); err != nil {
+	if l.positions != nil {
+		if _, err := in.positions(op, l.positions.Limit()); err != nil {
 			return err
 		}
 	}
-	learned := trainable(positions)
-	if learned {
-		if err := grads[1].fits(op, "position gradient", positions.Limit(), tokens.Dim()); err != nil {
+	if l.segments != nil {
+		if err := in.checkTypes(l.segments.Vocab()); err != nil {
 			return err
+		}
+	}
+	for k, g := range grads {
+		if l.has(k) {
+			if err := g.fits(op, gradientNames[k], l.rowsOf(k), tokens.Dim()); err != nil {
+				return err
+			}
 		}
 	}
 	if n == 0 {
 		return nil
 	}
 	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
-	if !tokens.frozen {
-		f := factors{alpha: tokens.scale, counts: tokens.byFrequency}
-		if err := grads[0].prepare(op, in.ids, tokens.padding, dOut, mask, f, workers); err != nil {
-			return err
+	ready := 0 // gradients that have been prepared, or have nothing to add
+	var err error
+	for k, g := range grads {
+		if l.learns(k) {
+			if err = l.prepareSparse(op, k, g, &in, dOut, mask, workers); err != nil {
+				break
+			}
+		}
+		ready++
+	}
+	for k, g := range grads[:ready] {
+		switch {
+		case !l.learns(k):
+		case err == nil:
+			err = g.commit(workers)
+		default:
+			g.batch.forget()
 		}
 	}
-	if learned {
-		g := grads[1]
-		if err := g.prepare(op, viewOf(in.allPositions(&g.places)), -1, dOut, mask, factors{alpha: 1}, workers); err != nil {
-			grads[0].batch.forget()
-			return err
-		}
-		if err := g.commit(workers); err != nil {
-			return err
-		}
+	return err
+}
+
+// prepareSparse gets g ready to add the gradient of parameter k.
+func (l *Layer) prepareSparse(
+	op string, k int, g *Gradient, in *Input, dOut rowvec.Matrix, mask rowvec.Mask, workers int,
+) error {
+	switch k {
+	case position:
+		return g.prepare(op, viewOf(in.allPositions(&g.places)), -1, dOut, mask, factors{alpha: 1}, workers)
+	case segment:
+		return g.prepare(op, viewOf(in.allTypes(&g.places)), l.segments.padding, dOut, mask, factors{alpha: 1}, workers)
 	}
-	if tokens.frozen {
-		return nil
-	}
-	return grads[0].commit(workers)
+	f := factors{alpha: l.tokens.scale, counts: l.tokens.byFrequency}
+	return g.prepare(op, in.ids, l.tokens.padding, dOut, mask, f, workers)
 }
 
 // fits reports a gradient that is missing or not that of a table of rows x cols.
@@ -134,6 +154,18 @@ func (in *Input) allPositions(buffer *[]int) []int {
 		at[i] = in.start + i%in.seq
 	}
 	return at
+}
+
+// allTypes returns the types of all tokens, in buffer unless the caller has given them.
+func (in *Input) allTypes(buffer *[]int) []int {
+	if in.typed {
+		return in.types
+	}
+	n := in.Len()
+	types := slices.Grow((*buffer)[:0], n)[:n]
+	clear(types)
+	*buffer = types
+	return types
 }
 
 var gradients = sync.Pool{New: func() any { return newGradient(0, 0) }}
