@@ -65,6 +65,10 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 			clearRows(grads[segment], typeZero, l.segments.padding)
 		}
 	}
+	if l.norm.on && in.Len() > 0 {
+		clear(grads[normWeight].Row(0))
+		clear(grads[normBias].Row(0))
+	}
 	if in.ids.wide() {
 		clearRows(grads[token], as[uint64](in.ids), l.tokens.padding)
 	} else {

@@ -27,13 +27,14 @@ type Positions interface {
 }
 
 // Layer is the complete embedding layer of a transformer: token vectors, multiplied by sqrt(dim) if they are Scaled,
-// plus the vectors of segments, if there are any, plus position vectors.
+// plus the vectors of segments, if there are any, plus position vectors; normalised, if there is a LayerNorm.
 type Layer struct {
 	tokens    *Embedding
 	segments  *Embedding // nil: none
 	positions Positions  // nil: none
-	dropout   float64    // 0: none
-	seed      uint64     // of dropout
+	norm      normalisation
+	dropout   float64 // 0: none
+	seed      uint64  // of dropout
 }
 
 // LayerOption changes how NewLayer makes a layer.
@@ -54,15 +55,16 @@ func Segments(types *Embedding) LayerOption { return func(l *Layer) { l.segments
 
 // Parameter is a tensor that training changes.
 type Parameter struct {
-	Name  string        // "token.weight", "position.weight" or "segment.weight"
-	Value rowvec.Matrix // (vocab, dim), (max length, dim) or (types, dim), without a copy
+	Name  string        // "token.weight", "position.weight", "segment.weight", "norm.weight" or "norm.bias"
+	Value rowvec.Matrix // (vocab, dim), (max length, dim), (types, dim) or (1, dim), without a copy
 }
 
 // NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by. Those of
 // package positional reach to 512 by default, where positional.New is told no maximum.
 //
 // It is an error if there are no tokens, if the dims differ, if what positions say of themselves does not fit together, if
-// the table of Segments has options that they cannot have, or if the probability of Dropout is none.
+// the table of Segments has options that they cannot have, if the epsilon of LayerNorm is negative or not finite, or if
+// the probability of Dropout is none.
 func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*Layer, error) {
 	const op = "lookup.NewLayer"
 	if tokens == nil {
@@ -81,6 +83,9 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 		return nil, check.AtMost(op, "dim with dropout", tokens.Dim(), maxMaskCols)
 	}
 	if err := layer.checkSegments(op); err != nil {
+		return nil, err
+	}
+	if err := layer.norm.make(op, tokens.Dim()); err != nil {
 		return nil, err
 	}
 	if positions == nil {
@@ -145,18 +150,22 @@ func (l *Layer) Dim() int { return l.tokens.Dim() }
 func trainable(p Positions) bool { return p != nil && p.Trainable() }
 
 // perParameter has something for each parameter that a layer may have, in the order of Parameters.
-type perParameter[T any] [3]T
+type perParameter[T any] [5]T
 
 // What a perParameter is of.
 const (
 	token = iota
 	position
 	segment
+	normWeight
+	normBias
 )
 
 var (
-	parameterNames = perParameter[string]{"token.weight", "position.weight", "segment.weight"}
-	gradientNames  = perParameter[string]{"token gradient", "position gradient", "segment gradient"}
+	parameterNames = perParameter[string]{"token.weight", "position.weight", "segment.weight", "norm.weight", "norm.bias"}
+	gradientNames  = perParameter[string]{
+		"token gradient", "position gradient", "segment gradient", "norm weight gradient", "norm bias gradient",
+	}
 )
 
 // has reports whether parameter k is one of the layer's.
@@ -166,6 +175,8 @@ func (l *Layer) has(k int) bool {
 		return trainable(l.positions)
 	case segment:
 		return l.segments != nil
+	case normWeight, normBias:
+		return l.norm.on
 	}
 	return true
 }
@@ -188,6 +199,8 @@ func (l *Layer) rowsOf(k int) int {
 		return l.positions.Limit()
 	case segment:
 		return l.segments.Vocab()
+	case normWeight, normBias:
+		return 1
 	}
 	return l.tokens.Vocab()
 }
@@ -199,6 +212,10 @@ func (l *Layer) parameter(k int) rowvec.Matrix {
 		return l.positions.Table()
 	case segment:
 		return l.segments.weight
+	case normWeight:
+		return l.norm.weight
+	case normBias:
+		return l.norm.bias
 	}
 	return l.tokens.weight
 }
@@ -217,7 +234,8 @@ func assign[T any](op string, l *Layer, list []T) (all perParameter[T], err erro
 	return all, check.Equal(op, "len(grads)", len(list), n)
 }
 
-// Parameters returns the table of tokens, that of positions if they are learned, and that of segments if there are any.
+// Parameters returns the table of tokens, that of positions if they are learned, that of segments if there are any, and the
+// weight and the bias of the LayerNorm if there is one.
 func (l *Layer) Parameters() []Parameter {
 	var parameters []Parameter
 	for k, name := range parameterNames {
@@ -241,7 +259,8 @@ func (l *Layer) NewGradients() []rowvec.Matrix {
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the tokens are Scaled, plus the vector
 // of its segment if there are Segments, plus that of its position. The product is rounded before the first sum, and that
 // before the second. dst has a row for each token and Dim columns. It is an error if a position is not below the limit of
-// the positions. Nothing is dropped: this is how a trained layer is used.
+// the positions. Where there is a LayerNorm the rows are normalised then. Nothing is dropped: this is how a trained layer
+// is used.
 func (l *Layer) Forward(dst rowvec.Matrix, in Input) error {
 	return forwardPass("lookup.Layer.Forward", l, dst, in, rowvec.Mask{})
 }
@@ -262,6 +281,11 @@ func (l *Layer) Mask(step uint64) rowvec.Mask {
 // its result: row ids[i] of the first grows by row i of dOut, multiplied by sqrt(dim) if the tokens are Scaled, but not
 // the row of the padding id; the row of its position in the second, if positions are learned, grows by row i of dOut, and
 // so does that of its segment in the next; each for i ascending.
+//
+// With a LayerNorm, dOut stands there for the gradient of what it normalises, as rowvec.LayerNormBackward has it; the
+// gradients of its weight and its bias are summed from +0 over 64 rows at a time, and grow by these sums in their order.
+// The sums of vectors are worked out once more, from the same input, and not kept from the forward pass: the parameters must
+// be as they were in that.
 func (l *Layer) Backward(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Layer.Backward"
 	all, err := assign(op, l, grads)
@@ -298,10 +322,13 @@ func (l *Layer) String() string {
 			segments += " (" + s + ")"
 		}
 	}
-	dropout := ""
+	norm, dropout := "", ""
+	if l.norm.on {
+		norm = fmt.Sprintf(", norm=%v", l.norm.epsilon)
+	}
 	if l.dropout > 0 {
 		dropout = fmt.Sprintf(", dropout=%v", l.dropout)
 	}
-	return fmt.Sprintf("Layer(vocab=%d, dim=%d%s, positions=%s%s%s%s)",
-		l.tokens.Vocab(), l.Dim(), limit, kind, segments, l.tokens.suffix(), dropout)
+	return fmt.Sprintf("Layer(vocab=%d, dim=%d%s, positions=%s%s%s%s%s)",
+		l.tokens.Vocab(), l.Dim(), limit, kind, segments, l.tokens.suffix(), norm, dropout)
 }

@@ -27,13 +27,14 @@ type pass struct {
 	pieces bool          // rows of a forward pass take more than one step, and so are done piece by piece
 	stream bool          // the result of a forward pass is too large for the caches
 	size   int           // of a part: rows of a forward pass, columns of a backward one
+	before normGradients // what the gradient of a normalisation is to be
 
-	forward, backward *work.Crew
+	forward, normalised, backward *work.Crew
 }
 
 var passes = sync.Pool{New: func() any {
 	p := new(pass)
-	p.forward, p.backward = work.New(p.forwardPart), work.New(p.backwardPart)
+	p.forward, p.normalised, p.backward = work.New(p.forwardPart), work.New(p.normPart), work.New(p.backwardPart)
 	return p
 }}
 
@@ -41,7 +42,7 @@ var passes = sync.Pool{New: func() any {
 // All ids have been checked, so that only ids which changed since can be wrong with them. After a panic there is no end:
 // the pass is left to the garbage collector.
 func (p *pass) end(op string, err error) error {
-	*p = pass{forward: p.forward, backward: p.backward}
+	*p = pass{forward: p.forward, normalised: p.normalised, backward: p.backward}
 	passes.Put(p)
 	return outcome(op, err)
 }
@@ -109,6 +110,9 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 			return err
 		}
 	}
+	if err := l.norm.apart(op, dst); err != nil {
+		return err
+	}
 
 	if tokens.maxNorm > 0 {
 		if err := tokens.renormalise(op, in.ids); err != nil {
@@ -118,7 +122,7 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 	p := passes.Get().(*pass)
 	p.Layer, p.table, p.in, p.out, p.stored = *l, table, in, dst, stored
 	p.mask, p.drops = mask, mask.Threshold() > 0
-	p.pieces = p.drops || p.segments != nil && p.positions != nil
+	p.pieces = p.drops || p.norm.on || p.segments != nil && p.positions != nil
 	p.stream = tuning.Large(n * tokens.Dim())
 	p.size = n
 	workers := tokens.workersFor(n, tuning.ParallelElements)
@@ -222,6 +226,11 @@ func (p *pass) forwardPart(part int) error {
 		}
 		if err := p.forwardRows(piece, lo, hi); err != nil {
 			return err
+		}
+		if p.norm.on {
+			if err := p.norm.forward(piece); err != nil {
+				return err
+			}
 		}
 		if p.drops {
 			mask := p.mask
@@ -442,10 +451,9 @@ func backwardPass(
 	if err := check.Shape(op, "dOut", dOut, n, dim); err != nil {
 		return err
 	}
-	if l.positions != nil {
-		if _, err := in.positions(op, l.positions.Limit()); err != nil {
-			return err
-		}
+	table, stored, err := l.positionTable(op, &in)
+	if err != nil {
+		return err
 	}
 	if l.segments != nil {
 		if err := in.checkTypes(l.segments.Vocab()); err != nil {
@@ -456,6 +464,20 @@ func backwardPass(
 		return err
 	}
 
+	if l.norm.on {
+		g := normGradientsPool.Get().(*normGradients)
+		defer normGradientsPool.Put(g)
+		if err := g.compute(op, l, in, table, stored, dOut, mask); err != nil {
+			return err
+		}
+		if err := rowvec.AddBatches(grads[normWeight], g.weight); err != nil {
+			return err
+		}
+		if err := rowvec.AddBatches(grads[normBias], g.bias); err != nil {
+			return err
+		}
+		dOut, mask = g.sum, rowvec.Mask{}
+	}
 	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
 	if tokens.byFrequency && !tokens.frozen {
 		if err := backwardByFrequency(op, tokens, grads[token], in, dOut, mask, workers); err != nil {

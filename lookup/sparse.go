@@ -67,10 +67,9 @@ func backwardSparse(
 	if err := check.Shape(op, "dOut", dOut, n, tokens.Dim()); err != nil {
 		return err
 	}
-	if l.positions != nil {
-		if _, err := in.positions(op, l.positions.Limit()); err != nil {
-			return err
-		}
+	table, stored, err := l.positionTable(op, &in)
+	if err != nil {
+		return err
 	}
 	if l.segments != nil {
 		if err := in.checkTypes(l.segments.Vocab()); err != nil {
@@ -87,12 +86,20 @@ func backwardSparse(
 	if n == 0 {
 		return nil
 	}
+	var norm *normGradients
+	if l.norm.on {
+		norm = normGradientsPool.Get().(*normGradients)
+		defer normGradientsPool.Put(norm)
+		if err := norm.compute(op, l, in, table, stored, dOut, mask); err != nil {
+			return err
+		}
+		dOut, mask = norm.sum, rowvec.Mask{}
+	}
 	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
 	ready := 0 // gradients that have been prepared, or have nothing to add
-	var err error
 	for k, g := range grads {
 		if l.learns(k) {
-			if err = l.prepareSparse(op, k, g, &in, dOut, mask, workers); err != nil {
+			if err = l.prepareSparse(op, k, g, &in, dOut, mask, norm, workers); err != nil {
 				break
 			}
 		}
@@ -112,13 +119,17 @@ func backwardSparse(
 
 // prepareSparse gets g ready to add the gradient of parameter k.
 func (l *Layer) prepareSparse(
-	op string, k int, g *Gradient, in *Input, dOut rowvec.Matrix, mask rowvec.Mask, workers int,
+	op string, k int, g *Gradient, in *Input, dOut rowvec.Matrix, mask rowvec.Mask, norm *normGradients, workers int,
 ) error {
 	switch k {
 	case position:
 		return g.prepare(op, viewOf(in.allPositions(&g.places)), -1, dOut, mask, factors{alpha: 1}, workers)
 	case segment:
 		return g.prepare(op, viewOf(in.allTypes(&g.places)), l.segments.padding, dOut, mask, factors{alpha: 1}, workers)
+	case normWeight:
+		return g.prepare(op, viewOf(norm.zeros), -1, norm.weight, rowvec.Mask{}, factors{alpha: 1}, 1)
+	case normBias:
+		return g.prepare(op, viewOf(norm.zeros), -1, norm.bias, rowvec.Mask{}, factors{alpha: 1}, 1)
 	}
 	f := factors{alpha: l.tokens.scale, counts: l.tokens.byFrequency}
 	return g.prepare(op, in.ids, l.tokens.padding, dOut, mask, f, workers)

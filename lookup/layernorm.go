@@ -1,0 +1,130 @@
+package lookup
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/tuning"
+)
+
+// LayerNorm has the layer normalise each row of its sum, with rowvec.LayerNorm, before anything is dropped: the LayerNorm
+// of BERT's embeddings, whose epsilon is 1e-12. Its weight, which begins as ones, and its bias, zeros, are parameters of
+// one row each, which are what a file has as a vector. epsilon must be finite and at least 0.
+func LayerNorm(epsilon float32) LayerOption {
+	return func(l *Layer) { l.norm = normalisation{on: true, epsilon: epsilon} }
+}
+
+// normalisation is that of a layer, if it is on.
+type normalisation struct {
+	on           bool
+	epsilon      float32
+	weight, bias rowvec.Matrix // of one row
+}
+
+// make makes the parameters.
+func (norm *normalisation) make(op string, dim int) (err error) {
+	if !norm.on {
+		return nil
+	}
+	if !(norm.epsilon >= 0 && norm.epsilon <= math.MaxFloat32) {
+		return fmt.Errorf("rowvec: %s: epsilon of the norm is %v, want a finite number of at least 0", op, norm.epsilon)
+	}
+	if norm.weight, err = check.NewMatrix(op, "rows of the norm", 1, dim); err != nil {
+		return err
+	}
+	norm.bias, err = check.NewMatrix(op, "rows of the norm", 1, dim)
+	for i := range norm.weight.Data {
+		norm.weight.Data[i] = 1
+	}
+	return err
+}
+
+// apart reports that dst shares memory with a parameter.
+func (norm *normalisation) apart(op string, dst rowvec.Matrix) error {
+	if err := check.Apart(op, "dst", dst, "norm weight", norm.weight); err != nil {
+		return err
+	}
+	return check.Apart(op, "dst", dst, "norm bias", norm.bias)
+}
+
+func (norm *normalisation) forward(rows rowvec.Matrix) error {
+	return rowvec.LayerNorm(rows, rows, norm.weight.Data, norm.bias.Data, norm.epsilon)
+}
+
+// normRows is the number of rows of a block, for which gradients of weight and bias are added up from +0. The sums of
+// blocks are added in their order, so that no bit tells how many workers have shared them.
+const normRows = 64
+
+// normGradients is what the gradient of a normalisation comes to. It is used again.
+type normGradients struct {
+	sum          rowvec.Matrix // of what has been normalised: a row for each token
+	weight, bias rowvec.Matrix // a row for each block
+	memory       []float32
+	zeros        []int // the row of weight, or bias, that each block adds to
+}
+
+var normGradientsPool = sync.Pool{New: func() any { return new(normGradients) }}
+
+// blocks returns the number of blocks of n rows.
+func blocks(n int) int { return (n + normRows - 1) / normRows }
+
+// begin has room for the gradients of n rows.
+func (g *normGradients) begin(n, dim int) {
+	b := blocks(n)
+	g.memory = slices.Grow(g.memory[:0], (n+2*b)*dim)[:(n+2*b)*dim]
+	all := rowvec.Matrix{Rows: n + 2*b, Cols: dim, Data: g.memory, Stride: dim}
+	g.sum, g.weight, g.bias = rows(all, 0, n), rows(all, n, n+b), rows(all, n+b, n+2*b)
+	g.zeros = slices.Grow(g.zeros[:0], b)[:b]
+	clear(g.zeros)
+}
+
+// compute sets g to the gradients of what forward passes have made of the input, with the tables as they are now: the sums
+// are worked out once more, which takes less than to keep them would. The rows that MaxNorm scales have been scaled then.
+// Everything has been checked.
+func (g *normGradients) compute(
+	op string, l *Layer, in Input, table rowvec.Matrix, stored bool, dOut rowvec.Matrix, mask rowvec.Mask,
+) error {
+	n := in.Len()
+	g.begin(n, l.Dim())
+	p := passes.Get().(*pass)
+	p.Layer, p.table, p.in, p.out, p.stored = *l, table, in, dOut, stored
+	p.mask, p.drops, p.pieces = mask, mask.Threshold() > 0, true
+	p.before = *g
+	return p.end(op, p.normalised.Do(l.tokens.workersFor(n, tuning.ParallelElements), blocks(n)))
+}
+
+// normPart does a block of rows of the gradient of a normalisation.
+func (p *pass) normPart(block int) error {
+	dim := p.Dim()
+	weight, bias := p.before.weight.Row(block), p.before.bias.Row(block)
+	clear(weight)
+	clear(bias)
+	size := pieceRows(dim)
+	scratch := scratchOf(size * dim)
+	defer scratches.Put(scratch)
+	hi := min((block+1)*normRows, p.in.Len())
+	for lo := block * normRows; lo < hi; lo += size {
+		end := min(lo+size, hi)
+		sum := rowvec.Matrix{Rows: end - lo, Cols: dim, Data: *scratch, Stride: dim}
+		if err := p.forwardRows(sum, lo, hi); err != nil {
+			return err
+		}
+		from, to := rows(p.out, lo, end), rows(p.before.sum, lo, end)
+		if p.drops {
+			mask := p.mask
+			mask.Row = lo
+			if err := rowvec.Dropout(to, from, mask); err != nil {
+				return err
+			}
+			from = to
+		}
+		if err := rowvec.LayerNormBackward(to, from, sum, p.norm.weight.Data, p.norm.epsilon, weight, bias); err != nil {
+			return err
+		}
+	}
+	return nil
+}
