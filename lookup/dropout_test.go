@@ -16,11 +16,7 @@ import (
 // dropping returns the layers of each kind with dropout.
 func dropping(t testing.TB, dim, workers int, p float64) map[string]*lookup.Layer {
 	t.Helper()
-	all := layers(t, dim, workers)
-	for kind, l := range all {
-		all[kind] = must(lookup.NewLayer(l.Tokens(), l.Positions(), lookup.Dropout(p, 99)))
-	}
-	return all
+	return layers(t, dim, workers, lookup.Dropout(p, 99))
 }
 
 // dropped returns what the definition of dropout makes of m.
@@ -133,7 +129,7 @@ func TestTrainWorkers(t *testing.T) {
 	for name, in := range map[string]lookup.Input{
 		"ragged":    lookup.Ragged(ids, offsets),
 		"batch":     lookup.Batch(ids[:2000], 500),
-		"short":     lookup.Batch(ids[:2000], 5),
+		"short":     lookup.Batch(ids[:2000], 5).Types(count(2000, types, 0)),
 		"positions": lookup.Sequence(ids).At(count(n, 599, 0)),
 	} {
 		for kind, single := range dropping(t, dim, 1, 0.1) {
@@ -169,7 +165,7 @@ func TestTrainWorkers(t *testing.T) {
 func TestTrainGradient(t *testing.T) {
 	const dim, step = 9, 12
 	b := batches()[3]
-	for _, kind := range []string{"none", "scaled", "learned"} {
+	for _, kind := range []string{"none", "scaled", "learned", "segments, learned"} {
 		layer := dropping(t, dim, 1, 0.4)[kind]
 		dOut := fill(newMatrix(t, b.in.Len(), dim), 4)
 		loss := func() (sum float64) {

@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/kernels"
 	"github.com/rowvec/rowvec/lookup"
 	"github.com/rowvec/rowvec/positional"
 )
@@ -20,6 +22,7 @@ const (
 	vocab  = 97
 	limit  = 600
 	padded = 3
+	types  = 3 // segments
 )
 
 // batch is an input beside the plain facts that a layer has to derive from it.
@@ -28,6 +31,7 @@ type batch struct {
 	in   lookup.Input
 	ids  []int
 	at   []int // the position of each token
+	typ  []int // its type
 }
 
 func randomIDs[I rowvec.ID](n int) (typed []I, plain []int) {
@@ -53,7 +57,16 @@ func count(n, seq, start int) []int {
 // batches covers shapes, ways to give positions, and types of ids.
 func batches() []batch {
 	var list []batch
-	add := func(name string, in lookup.Input, ids, at []int) { list = append(list, batch{name, in, ids, at}) }
+	add := func(name string, in lookup.Input, ids, at []int) {
+		typ := make([]int, len(ids))
+		if len(list)%3 != 0 { // or else all tokens are of type 0
+			for i := range typ {
+				typ[i] = i * i / 7 % types
+			}
+			in = in.Types(typ)
+		}
+		list = append(list, batch{name, in, ids, at, typ})
+	}
 
 	i64, p := randomIDs[int64](70)
 	add("sequence", lookup.Sequence(i64), p, count(70, 70, 0))
@@ -121,19 +134,42 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// layers returns one layer of each kind, with names.
-func layers(t testing.TB, dim, workers int) map[string]*lookup.Layer {
+// layers returns one layer of each kind, with names. All have the options more.
+func layers(t testing.TB, dim, workers int, more ...lookup.LayerOption) map[string]*lookup.Layer {
 	t.Helper()
 	w := lookup.Workers(workers)
 	plain := must(lookup.NewEmbedding(vocab, dim, lookup.Xavier(5), w))
 	scaled := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(0.02, 5), lookup.Scaled(), lookup.Padding(padded), w))
 	learned := must(positional.NewLearned(limit, dim, 6))
+	sinusoidal, computed := must(positional.NewSinusoidal(limit, dim)), must(positional.NewSinusoidal(20, dim))
+	segments := lookup.Segments(must(lookup.NewEmbedding(types, dim, lookup.Xavier(7))))
+	some := lookup.Segments(must(lookup.NewEmbedding(types, dim, lookup.Xavier(7), lookup.Padding(1))))
+	fixed := lookup.Segments(must(lookup.NewEmbedding(types, dim, lookup.Xavier(7), lookup.Frozen())))
+	norm := lookup.LayerNorm(1e-5)
+	layer := func(e *lookup.Embedding, p lookup.Positions, options ...lookup.LayerOption) *lookup.Layer {
+		l := must(lookup.NewLayer(e, p, append(options, more...)...))
+		for i, p := range l.Parameters() {
+			if p.Value.Rows == 1 { // of a norm
+				fill(p.Value, uint64(i))
+			}
+		}
+		return l
+	}
 	return map[string]*lookup.Layer{
-		"none":       must(lookup.NewLayer(plain, nil)),
-		"scaled":     must(lookup.NewLayer(scaled, nil)),
-		"learned":    must(lookup.NewLayer(scaled, learned)),
-		"sinusoidal": must(lookup.NewLayer(plain, must(positional.NewSinusoidal(limit, dim)))),
-		"computed":   must(lookup.NewLayer(scaled, must(positional.NewSinusoidal(20, dim)))),
+		"none":               layer(plain, nil),
+		"scaled":             layer(scaled, nil),
+		"learned":            layer(scaled, learned),
+		"sinusoidal":         layer(plain, sinusoidal),
+		"computed":           layer(scaled, computed),
+		"segments":           layer(plain, nil, segments),
+		"segments, learned":  layer(scaled, learned, some),
+		"segments, computed": layer(scaled, computed, fixed),
+		"norm":               layer(scaled, nil, norm),
+		"norm, learned":      layer(plain, learned, norm),
+		"norm, computed":     layer(scaled, computed, norm),
+		"norm, segments":     layer(scaled, nil, norm, fixed),
+		"all":                layer(scaled, learned, segments, norm),
+		"all, sinusoidal":    layer(plain, sinusoidal, some, norm),
 	}
 }
 
@@ -149,16 +185,43 @@ func positionRow(t testing.TB, l *lookup.Layer, p int) []float32 {
 	return row.Data
 }
 
-// plainForward is the definition: token by token, element by element.
-func plainForward(t testing.TB, l *lookup.Layer, b batch) rowvec.Matrix {
+// plainSum is the definition of what may be normalised: token by token, element by element.
+func plainSum(t testing.TB, l *lookup.Layer, b batch) rowvec.Matrix {
 	t.Helper()
 	out := newMatrix(t, len(b.ids), l.Dim())
 	scale := l.Tokens().Scale()
 	for i, id := range b.ids {
 		position := positionRow(t, l, b.at[i])
 		for j, x := range l.Tokens().Weight().Row(id) {
-			out.Row(i)[j] = float32(scale*x) + position[j]
+			x = float32(scale * x)
+			if l.Segments() != nil {
+				x += l.Segments().Weight().Row(b.typ[i])[j]
+			}
+			out.Row(i)[j] = x + position[j]
 		}
+	}
+	return out
+}
+
+// norms returns what the layer has of a norm, if it has one.
+func norms(l *lookup.Layer) (weight, bias []float32) {
+	for _, p := range l.Parameters() {
+		switch p.Name {
+		case "norm.weight":
+			weight = p.Value.Data
+		case "norm.bias":
+			bias = p.Value.Data
+		}
+	}
+	return weight, bias
+}
+
+// plainForward is the definition of the result.
+func plainForward(t testing.TB, l *lookup.Layer, b batch) rowvec.Matrix {
+	t.Helper()
+	out := plainSum(t, l, b)
+	if weight, bias := norms(l); weight != nil {
+		kernels.LayerNorm(out, out, weight, bias, 1e-5)
 	}
 	return out
 }
@@ -166,29 +229,68 @@ func plainForward(t testing.TB, l *lookup.Layer, b batch) rowvec.Matrix {
 // plainBackward is the definition of the gradients, in the order of the tokens.
 func plainBackward(t testing.TB, l *lookup.Layer, b batch, dOut rowvec.Matrix, grads []rowvec.Matrix) {
 	t.Helper()
+	if weight, _ := norms(l); weight != nil {
+		dOut = plainNormBackward(t, l, plainSum(t, l, b), dOut, weight, grads[len(grads)-2].Data, grads[len(grads)-1].Data)
+	}
 	scale := l.Tokens().Scale()
 	padding, hasPadding := l.Tokens().PaddingID()
 	for i, id := range b.ids {
-		for j, g := range dOut.Row(i) {
-			if !hasPadding || id != padding {
-				grads[0].Row(id)[j] += float32(scale * g)
-			}
-			if len(grads) > 1 {
-				grads[1].Row(b.at[i])[j] += g
+		for k, p := range l.Parameters() {
+			for j, g := range dOut.Row(i) {
+				switch {
+				case p.Name == "token.weight" && (!hasPadding || id != padding):
+					grads[k].Row(id)[j] += float32(scale * g)
+				case p.Name == "position.weight":
+					grads[k].Row(b.at[i])[j] += g
+				case p.Name == "segment.weight" && learns(l.Segments(), b.typ[i]):
+					grads[k].Row(b.typ[i])[j] += g
+				}
 			}
 		}
 	}
 }
 
-// clearPlainly zeroes the rows of the tokens, but for the padding id, and of the positions.
+// plainNormBackward is the definition of the gradient of a norm, which it returns, and of those of weight and bias, which
+// grow by the sums over 64 rows each.
+func plainNormBackward(
+	t testing.TB, l *lookup.Layer, sum, dOut rowvec.Matrix, weight, dWeight, dBias []float32,
+) rowvec.Matrix {
+	t.Helper()
+	dSum := newMatrix(t, sum.Rows, sum.Cols)
+	for lo := 0; lo < sum.Rows; lo += 64 {
+		n := min(64, sum.Rows-lo)
+		part := func(m rowvec.Matrix) rowvec.Matrix { return check.Window(m, lo, n, 0, m.Cols) }
+		some, more := make([]float32, sum.Cols), make([]float32, sum.Cols)
+		kernels.LayerNormBackward(part(dSum), part(dOut), part(sum), weight, 1e-5, some, more)
+		kernels.Add(dWeight, some)
+		kernels.Add(dBias, more)
+	}
+	return dSum
+}
+
+// learns reports whether a row of an embedding gets gradients.
+func learns(e *lookup.Embedding, id int) bool {
+	padding, has := e.PaddingID()
+	return !e.Frozen() && (!has || id != padding)
+}
+
+// clearPlainly zeroes the rows of the tokens and of their types, but for padding, and of the positions, and the norm.
 func clearPlainly(l *lookup.Layer, b batch, grads []rowvec.Matrix) {
 	padding, hasPadding := l.Tokens().PaddingID()
 	for i, id := range b.ids {
-		if !hasPadding || id != padding {
-			clear(grads[0].Row(id))
-		}
-		if len(grads) > 1 {
-			clear(grads[1].Row(b.at[i]))
+		for k, p := range l.Parameters() {
+			switch {
+			case p.Name == "token.weight" && (!hasPadding || id != padding):
+				clear(grads[k].Row(id))
+			case p.Name == "position.weight":
+				clear(grads[k].Row(b.at[i]))
+			case p.Name == "segment.weight":
+				if padding, has := l.Segments().PaddingID(); !has || b.typ[i] != padding {
+					clear(grads[k].Row(b.typ[i]))
+				}
+			case p.Value.Rows == 1:
+				clear(grads[k].Data)
+			}
 		}
 	}
 }
@@ -275,7 +377,7 @@ func TestWorkers(t *testing.T) {
 	offsets = append(offsets, n)
 	for name, in := range map[string]lookup.Input{
 		"ragged":    lookup.Ragged(ids, offsets),
-		"batch":     lookup.Batch(ids[:4000], 500),
+		"batch":     lookup.Batch(ids[:4000], 500).Types(count(4000, types, 0)),
 		"positions": lookup.Sequence(ids).At(count(n, 599, 0)),
 	} {
 		for kind, single := range layers(t, dim, 1) {
@@ -310,7 +412,7 @@ func TestWorkers(t *testing.T) {
 // fixed positions, and all G, <Forward(W), G> = <W, Backward(G)>.
 func TestAdjoint(t *testing.T) {
 	b := batches()[3]
-	for _, kind := range []string{"none", "scaled", "learned"} {
+	for _, kind := range []string{"none", "scaled", "learned", "segments, learned"} {
 		layer := layers(t, 9, 1)[kind]
 		out, dOut := newMatrix(t, b.in.Len(), 9), fill(newMatrix(t, b.in.Len(), 9), 4)
 		if err := layer.Forward(out, b.in); err != nil {
@@ -337,15 +439,17 @@ func TestAdjoint(t *testing.T) {
 
 // TestFarPositions asks sinusoidal positions for what no table can hold.
 func TestFarPositions(t *testing.T) {
-	layer := layers(t, 10, 1)["computed"]
+	all := layers(t, 10, 1)
 	ids, plain := randomIDs[int](12)
 	far := 1 << 30
-	b := batch{"far", lookup.Batch(ids, 4).From(far), plain, count(12, 4, far)}
-	dst := newMatrix(t, 12, 10)
-	if err := layer.Forward(dst, b.in); err != nil {
-		t.Fatal(err)
+	b := batch{"far", lookup.Batch(ids, 4).From(far), plain, count(12, 4, far), make([]int, 12)}
+	for _, kind := range []string{"computed", "segments, computed"} {
+		dst := newMatrix(t, 12, 10)
+		if err := all[kind].Forward(dst, b.in); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, b.name, dst, plainForward(t, all[kind], b))
 	}
-	compare(t, b.name, dst, plainForward(t, layer, b))
 }
 
 func TestNoAllocation(t *testing.T) {
@@ -360,7 +464,7 @@ func TestNoAllocation(t *testing.T) {
 		grads := layer.NewGradients()
 		for name, in := range map[string]lookup.Input{
 			"batch":     lookup.Batch(ids, 500),
-			"ragged":    lookup.Ragged(ids, []int{0, 500, 900, 1400, 2000}),
+			"ragged":    lookup.Ragged(ids, []int{0, 500, 900, 1400, 2000}).Types(count(n, types, 0)),
 			"positions": lookup.Batch(ids, 500).At(count(n, 500, 0)),
 			"short":     lookup.Sequence(ids[:1]),
 		} {
@@ -389,8 +493,9 @@ func TestConcurrentForward(t *testing.T) {
 	defer tuning.Lower()()
 	const dim, n = 256, 1200
 	ids, plain := randomIDs[uint32](n)
+	typ := count(n, types, 0)
 	for kind, layer := range layers(t, dim, 2) {
-		b := batch{kind, lookup.Batch(ids, 400), plain, count(n, 400, 0)}
+		b := batch{kind, lookup.Batch(ids, 400).Types(typ), plain, count(n, 400, 0), typ}
 		want := plainForward(t, layer, b)
 		var wg sync.WaitGroup
 		for range 4 {
