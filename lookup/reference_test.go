@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/reference"
 	"github.com/rowvec/rowvec/lookup"
@@ -69,6 +70,51 @@ func TestSinusoidalLayerReference(t *testing.T) {
 	if !ran {
 		t.Error("no case has sinusoidal positions")
 	}
+}
+
+// TestBERTReference holds the layer with segments to PyTorch, bit for bit, and with a norm within the rounding of both, forward
+// and backward, with dense gradients and sparse ones.
+func TestBERTReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.BERTCases(t) {
+			tokens := must(lookup.FromMatrix(c.Table.Matrix, lookup.Padding(c.Padding)))
+			positions := must(positional.LearnedFrom(c.Positions.Matrix))
+			segments := lookup.Segments(must(lookup.FromMatrix(c.Segments.Matrix)))
+			in := lookup.Batch(c.IDs, c.Seq).Types(c.Types).At(c.At)
+			run := func(what string, compare func(tb testing.TB, what string, got rowvec.Matrix, want reference.Matrix),
+				out reference.Matrix, grads []reference.Matrix, options ...lookup.LayerOption) {
+				layer := must(lookup.NewLayer(tokens, positions, append(options, segments)...))
+				if weight, bias := norms(layer); weight != nil {
+					copy(weight, c.Weight.Data)
+					copy(bias, c.Bias.Data)
+				}
+				got := newMatrix(t, len(c.IDs), layer.Dim())
+				if err := layer.Forward(got, in); err != nil {
+					t.Fatal(err)
+				}
+				compare(t, c.Name+", "+what, got, out)
+				all, sparse := layer.NewGradients(), layer.NewSparseGradients()
+				if err := layer.Backward(all, in, c.DOut.Matrix); err != nil {
+					t.Fatal(err)
+				}
+				if err := layer.BackwardSparse(sparse, in, c.DOut.Matrix); err != nil {
+					t.Fatal(err)
+				}
+				if len(all) != len(grads) {
+					t.Fatalf("%d gradients, want %d", len(all), len(grads))
+				}
+				for i, p := range layer.Parameters() {
+					name := c.Name + ", " + what + ", gradient of " + p.Name
+					compare(t, name, all[i], grads[i])
+					compare(t, name+", sparse", dense(t, sparse[i], all[i].Rows, all[i].Cols), grads[i])
+				}
+			}
+			run("sum", reference.Equal, c.Sum, []reference.Matrix{c.SumTokenGrad, c.SumPositionGrad, c.SumSegmentGrad})
+			run("norm", reference.CloseNorm, c.Out,
+				[]reference.Matrix{c.TokenGrad, c.PositionGrad, c.SegmentGrad, c.WeightGrad, c.BiasGrad},
+				lookup.LayerNorm(float32(c.Epsilon)))
+		}
+	})
 }
 
 // TestEmbeddingReference holds the gradient to that of PyTorch's nn.Embedding, padding included.

@@ -88,6 +88,35 @@ type Layer struct {
 	PositionGradTorch Matrix `json:"position_grad_torch"` // the same by PyTorch, which adds in another order: see SumError
 }
 
+// BERT is a case of the embeddings of BERT, without dropout: Sum is (token + segment) + position, with rows IDs[i] of Table,
+// Types[i] of Segments and At[i] of Positions, and Out its layer normalisation. Out and its gradients are PyTorch's, which adds
+// in orders of its own: see CloseNorm.
+type BERT struct {
+	Name            string `json:"name"`
+	Epsilon         Float  `json:"epsilon"`
+	Table           Matrix `json:"table"`   // row Padding is zero
+	Padding         int    `json:"padding"` // the id without a gradient
+	Positions       Matrix `json:"positions"`
+	Segments        Matrix `json:"segments"`
+	Weight          Matrix `json:"weight"` // of the norm, as a row; so is Bias
+	Bias            Matrix `json:"bias"`
+	IDs             []int  `json:"ids"`
+	Types           []int  `json:"types"`
+	At              []int  `json:"at"`
+	Seq             int    `json:"seq"`
+	DOut            Matrix `json:"dout"` // the gradient of Sum, and that of Out
+	Sum             Matrix `json:"sum"`
+	SumTokenGrad    Matrix `json:"sum_token_grad"` // the gradients of Sum
+	SumPositionGrad Matrix `json:"sum_position_grad"`
+	SumSegmentGrad  Matrix `json:"sum_segment_grad"`
+	Out             Matrix `json:"out"`
+	TokenGrad       Matrix `json:"token_grad"` // the gradients of Out
+	PositionGrad    Matrix `json:"position_grad"`
+	SegmentGrad     Matrix `json:"segment_grad"`
+	WeightGrad      Matrix `json:"weight_grad"`
+	BiasGrad        Matrix `json:"bias_grad"`
+}
+
 // Sinusoid is a case of the sinusoidal table with Length positions, of which it has the rows At[i].
 type Sinusoid struct {
 	Name    string `json:"name"`
@@ -222,6 +251,9 @@ func PositionsCases(tb testing.TB) []Positions {
 
 // LayerCases returns the cases of layer.json.
 func LayerCases(tb testing.TB) []Layer { tb.Helper(); return load[Layer](tb, "layer.json") }
+
+// BERTCases returns the cases of bert.json.
+func BERTCases(tb testing.TB) []BERT { tb.Helper(); return load[BERT](tb, "bert.json") }
 
 // SinusoidCases returns the cases of sinusoid.json.
 func SinusoidCases(tb testing.TB) []Sinusoid { tb.Helper(); return load[Sinusoid](tb, "sinusoid.json") }
@@ -384,6 +416,30 @@ func equal(tb testing.TB, what string, got kernels.Matrix, want Matrix, same fun
 		if i%got.Stride >= got.Cols && math.Float32bits(x) != math.Float32bits(untouched) {
 			tb.Errorf("%s: element %d, between two rows, was written to", what, i)
 			return
+		}
+	}
+}
+
+// CloseNorm reports the first element of got, a layer normalisation of a case of BERT or one of its gradients, that is off by
+// more than 32 half units in the last place of the largest element of want. PyTorch's results are within 16 of these of what it
+// has in float64, as the script asserts; another order of the same sums and products can be expected to be so too.
+func CloseNorm(tb testing.TB, what string, got kernels.Matrix, want Matrix) {
+	tb.Helper()
+	if got.Rows != want.Rows || got.Cols != want.Cols {
+		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
+		return
+	}
+	largest := 0.0
+	for _, y := range want.Data {
+		largest = max(largest, math.Abs(float64(y)))
+	}
+	for i := range got.Rows {
+		for j, x := range got.Row(i) {
+			y := want.Row(i)[j]
+			if off := math.Abs(float64(x) - float64(y)); !(off <= 32*0x1p-24*largest) {
+				tb.Errorf("%s: row %d, column %d: %v, want %v", what, i, j, x, y)
+				return
+			}
 		}
 	}
 }

@@ -294,6 +294,63 @@ def layer():
           "same bits in NumPy.", [layer_case(kind, dim, 500 + i) for i, (kind, dim) in enumerate(kinds)])
 
 
+# The embeddings of BERT.
+
+def bert_case(dim, seed):
+    r = np.random.RandomState(seed)
+    vocab, batch, seq, length, kinds, padding = 7, 3, 4, 9, 2, 0
+    ids, types = r.randint(0, vocab, (batch, seq)), r.randint(0, kinds, (batch, seq))
+    ids[0, 1], ids[2, 3] = ids[1, 1], padding
+    at = np.array([[0, 1, 2, 3], [5, 6, 7, 8], [2, 3, 4, 0]])
+    tables = [r.standard_normal((rows, dim)).astype(f32) for rows in (vocab, length, kinds)]
+    tables[0][padding] = 0
+    weight, bias = r.standard_normal(dim).astype(f32), r.standard_normal(dim).astype(f32)
+    dout = r.standard_normal((batch, seq, dim)).astype(f32)
+
+    def run(dtype, normed):
+        words, positions, segments = [nn.Embedding(len(t), dim, padding_idx=p, dtype=dtype)
+                                      for t, p in zip(tables, (padding, None, None))]
+        norm = nn.LayerNorm(dim, eps=1e-12, dtype=dtype)
+        parameters = [words.weight, positions.weight, segments.weight, norm.weight, norm.bias]
+        for p, value in zip(parameters, tables + [weight, bias]):
+            p.data = tensor(value).to(dtype)
+        out = words(torch.from_numpy(ids)) + segments(torch.from_numpy(types))
+        out = out + positions(torch.from_numpy(at))
+        if normed:
+            out = norm(out)
+        out.backward(tensor(dout).to(dtype))
+        return [x.reshape(-1, dim) for x in [out.detach()] + [p.grad for p in parameters if p.grad is not None]]
+
+    words, positions, segments = tables
+    total = (words[ids] + segments[types]) + positions[at]
+    grads = [np.zeros_like(t) for t in tables]
+    keep = ids != padding
+    np.add.at(grads[0], ids[keep], dout[keep])
+    np.add.at(grads[1], at, dout)
+    np.add.at(grads[2], types, dout)
+    plain = [same(x, y) for x, y in zip(run(torch.float32, False), [total.reshape(-1, dim)] + grads)]
+    normed, exact = run(torch.float32, True), run(torch.float64, True)
+    for x, y in zip(normed, exact):
+        assert (x - y).abs().max() <= 16 * 2.0 ** -24 * y.abs().max()
+    names = ["token_grad", "position_grad", "segment_grad"]
+    case = {"name": "dim=%d" % dim, "epsilon": scalar(1e-12), "table": matrix(words), "padding": padding,
+            "positions": matrix(positions), "segments": matrix(segments), "weight": matrix(weight), "bias": matrix(bias),
+            "ids": ints(ids), "types": ints(types), "at": ints(at), "seq": seq, "dout": matrix(dout.reshape(-1, dim)),
+            "sum": matrix(plain[0])}
+    case.update({"sum_" + name: matrix(x) for name, x in zip(names, plain[1:])})
+    case.update({name: matrix(x.numpy()) for name, x in zip(["out"] + names + ["weight_grad", "bias_grad"], normed)})
+    return case
+
+
+def bert():
+    write("bert", "The embeddings of BERT in PyTorch, in eval mode, as Hugging Face's BertEmbeddings adds them: sum is (token + "
+          "segment) + position, by three nn.Embedding, the first with padding_idx, of ids, types and explicit positions at; out is "
+          "the nn.LayerNorm of it with weight and bias. sum_token_grad and so on are the gradients for the gradient dout of "
+          "sum, with the same bits in NumPy; token_grad and so on those for the gradient dout of out, by autograd in float32. "
+          "These, and out, are within 16 half ulps of the largest element of what PyTorch has in float64.",
+          [bert_case(dim, 1000 + dim) for dim in (5, 19)])
+
+
 # Sinusoidal tables.
 
 def sinusoid():
@@ -637,6 +694,7 @@ scatter()
 embedding()
 positions()
 layer()
+bert()
 sinusoid()
 vector()
 options()

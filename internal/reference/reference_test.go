@@ -17,6 +17,7 @@ func TestFiles(t *testing.T) {
 		"embedding.json":    len(EmbeddingCases(t)),
 		"positions.json":    len(PositionsCases(t)),
 		"layer.json":        len(LayerCases(t)),
+		"bert.json":         len(BERTCases(t)),
 		"sinusoid.json":     len(SinusoidCases(t)),
 		"vector.json":       len(VectorCases(t)),
 		"options.json":      len(OptionsCases(t)),
