@@ -144,6 +144,7 @@ func layers(t testing.TB, dim, workers int, more ...lookup.LayerOption) map[stri
 	sinusoidal, computed := must(positional.NewSinusoidal(limit, dim)), must(positional.NewSinusoidal(20, dim))
 	segments := lookup.Segments(must(lookup.NewEmbedding(types, dim, lookup.Xavier(7))))
 	some := lookup.Segments(must(lookup.NewEmbedding(types, dim, lookup.Xavier(7), lookup.Padding(1))))
+	first := lookup.Segments(must(lookup.NewEmbedding(types, dim, lookup.Xavier(7), lookup.Padding(0))))
 	fixed := lookup.Segments(must(lookup.NewEmbedding(types, dim, lookup.Xavier(7), lookup.Frozen())))
 	norm := lookup.LayerNorm(1e-5)
 	layer := func(e *lookup.Embedding, p lookup.Positions, options ...lookup.LayerOption) *lookup.Layer {
@@ -169,7 +170,7 @@ func layers(t testing.TB, dim, workers int, more ...lookup.LayerOption) map[stri
 		"norm, computed":     layer(scaled, computed, norm),
 		"norm, segments":     layer(scaled, nil, norm, fixed),
 		"all":                layer(scaled, learned, segments, norm),
-		"all, sinusoidal":    layer(plain, sinusoidal, some, norm),
+		"all, sinusoidal":    layer(plain, sinusoidal, first, norm),
 	}
 }
 

@@ -159,9 +159,13 @@ func TestSegmentStrides(t *testing.T) {
 	const dim, n = 40, 70
 	ids, _ := randomIDs[int64](n)
 	tables := []rowvec.Matrix{fill(newMatrix(t, vocab, dim), 1), fill(newMatrix(t, limit, dim), 2), fill(newMatrix(t, types, dim), 3)}
-	run := func(m func(rowvec.Matrix) rowvec.Matrix, in lookup.Input, options ...lookup.LayerOption) (out rowvec.Matrix, grads []rowvec.Matrix) {
-		tokens, segments := must(lookup.FromMatrix(m(tables[0]))), must(lookup.FromMatrix(m(tables[2])))
-		layer := must(lookup.NewLayer(tokens, must(positional.LearnedFrom(m(tables[1]))), append(options, lookup.Segments(segments))...))
+	same := func(m rowvec.Matrix) rowvec.Matrix { return m }
+	run := func(table, m func(rowvec.Matrix) rowvec.Matrix, in lookup.Input, options ...lookup.LayerOption) (
+		out rowvec.Matrix, grads []rowvec.Matrix,
+	) {
+		tokens, segments := must(lookup.FromMatrix(table(tables[0]))), must(lookup.FromMatrix(table(tables[2])))
+		positions := must(positional.LearnedFrom(table(tables[1])))
+		layer := must(lookup.NewLayer(tokens, positions, append(options, lookup.Segments(segments))...))
 		out = m(newMatrix(t, n, dim))
 		if err := layer.ForwardTrain(out, in, 2); err != nil {
 			t.Fatal(err)
@@ -179,18 +183,22 @@ func TestSegmentStrides(t *testing.T) {
 		"positions": lookup.Batch(ids, 35).At(count(n, 33, 1)),
 	} {
 		for _, options := range [][]lookup.LayerOption{nil, {lookup.LayerNorm(1e-12)}, {lookup.LayerNorm(0), lookup.Dropout(0.5, 2)}} {
-			want, wantGrads := run(func(m rowvec.Matrix) rowvec.Matrix { return m }, in, options...)
+			want, wantGrads := run(same, same, in, options...)
 			var all []rowvec.Matrix
-			got, grads := run(func(m rowvec.Matrix) rowvec.Matrix {
+			widen := func(m rowvec.Matrix) rowvec.Matrix {
 				whole, part := wider(t, m, 9)
 				all = append(all, whole)
 				return part
-			}, in, options...)
-			for i, m := range append(grads, got) {
-				want := append(slices.Clone(wantGrads), want)[i]
-				for r := range m.Rows {
-					row := rowvec.Matrix{Rows: 1, Cols: dim, Data: m.Row(r), Stride: dim}
-					compare(t, fmt.Sprintf("%s, matrix %d", name, i), row, rowvec.Matrix{Rows: 1, Cols: dim, Data: want.Row(r), Stride: dim})
+			}
+			for _, table := range []func(rowvec.Matrix) rowvec.Matrix{same, widen} {
+				got, grads := run(table, widen, in, options...)
+				for i, m := range append(grads, got) {
+					want := append(slices.Clone(wantGrads), want)[i]
+					for r := range m.Rows {
+						if !slices.Equal(m.Row(r), want.Row(r)) {
+							t.Fatalf("%s: row %d of matrix %d is %v, want %v", name, r, i, m.Row(r), want.Row(r))
+						}
+					}
 				}
 			}
 			for _, whole := range all {
@@ -464,6 +472,52 @@ func TestChangedTypes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSegmentStream: only what a kernel does as a whole is written past the caches by it.
+func TestSegmentStream(t *testing.T) {
+	defer tuning.Lower()()
+	do := forward.Do
+	defer func() { forward.Do = do }()
+	streamed := 0
+	forward.Do = func(r forward.Rows) int {
+		if r.Stream {
+			streamed++
+		}
+		return do(r)
+	}
+	const dim, n = 16, 100
+	ids, _ := randomIDs[int](n)
+	for kind, layer := range layers(t, dim, 1) {
+		streamed = 0
+		if err := layer.Forward(newMatrix(t, n, dim), lookup.Sequence(ids)); err != nil {
+			t.Fatal(err)
+		}
+		whole := map[string]bool{"none": true, "scaled": true, "learned": true, "sinusoidal": true, "computed": true, "segments": true}
+		if whole[kind] != (streamed > 0) {
+			t.Errorf("%s: %d calls are told to write past the caches", kind, streamed)
+		}
+	}
+}
+
+// TestGradientOfAnother: a gradient that was one of positions can be one of segments.
+func TestGradientOfAnother(t *testing.T) {
+	const dim, n = 5, 4
+	tokens := must(lookup.NewEmbedding(8, dim))
+	in, dOut := lookup.Sequence([]int{1, 2, 3, 4}), fill(newMatrix(t, n, dim), 1)
+	learned := must(lookup.NewLayer(tokens, must(positional.NewLearned(6, dim, 1))))
+	grads := learned.NewSparseGradients()
+	if err := learned.BackwardSparse(grads, in, dOut); err != nil {
+		t.Fatal(err)
+	}
+	segments := must(lookup.NewLayer(tokens, nil, lookup.Segments(must(lookup.NewEmbedding(6, dim)))))
+	grads[1].Clear()
+	if err := segments.BackwardSparse(grads, in, dOut); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(grads[1].IDs(), []int{0}) {
+		t.Errorf("rows %v, want that of type 0", grads[1].IDs())
+	}
 }
 
 // TestTrainBERT trains the embeddings of a BERT to give random targets, with every method; a run that goes on from a file
