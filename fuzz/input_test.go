@@ -25,13 +25,15 @@ type input struct {
 }
 
 const (
-	manyRows = 1 << iota // more rows than one call of assembly does
-	manyIDs              // more ids than that
-	misfit               // lengths of sequences are taken as they come
-	side                 // matrices that share memory lie side by side in the same rows
-	variant              // another kernel of the same target
-	shareAt              // ids of positions share the memory, not those of tokens
-	train                // with dropout
+	manyRows  = 1 << iota // more rows than one call of assembly does
+	manyIDs               // more ids than that
+	misfit                // lengths of sequences are taken as they come
+	side                  // matrices that share memory lie side by side in the same rows
+	variant               // another kernel of the same target
+	shareAt               // ids of positions share the memory, not those of tokens
+	train                 // with dropout
+	segmented             // with segments
+	normed                // with a layer normalisation
 )
 
 func decode(b []byte) (in input, floats []float32) {

@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzLayer holds the complete layer, forward and backward, to kernels called one after the other: every kind of
-// positions and of batches, scaled and not, padding, dropout, and several workers.
+// positions and of batches, scaled and not, padding, dropout, segments, a layer normalisation, and several workers.
 func FuzzLayer(f *testing.F) {
 	seeds(f)
 	for kind := range uint8(3) {
@@ -25,6 +25,13 @@ func FuzzLayer(f *testing.F) {
 				f.Add(in.bytes())
 				in.Flags, in.Shift, in.BadID = in.Flags|train, 20000, 1<<40
 				f.Add(in.bytes())
+				for _, more := range []uint16{segmented, normed, segmented | normed} {
+					in.Flags |= more
+					f.Add(in.bytes())
+					in.Flags &^= train
+					in.Spread++
+					f.Add(in.bytes(1, 2, -3)) // of a size, so that norms are finite
+				}
 			}
 		}
 	}
@@ -40,7 +47,16 @@ func FuzzLayer(f *testing.F) {
 
 		weight, position := t.matrix(1, vocab, dim), t.matrix(2, limit, dim)
 		out := t.matrix(0, n, dim) // or dOut
-		t.place(out, weight, position)
+		all := []*rowvec.Matrix{out, weight, position}
+		var segment *rowvec.Matrix
+		if t.in.has(segmented) {
+			segment = t.matrix(3, 1+int(t.in.Seed)%5, dim)
+			all = append(all, segment)
+		}
+		if t.in.has(normed) { // gradients of weight and bias
+			all = append(all, t.matrix(0, 1, dim), t.matrix(0, 1, dim))
+		}
+		t.place(all...)
 
 		// The layer: kind is that of its positions.
 		var positions lookup.Positions
@@ -72,7 +88,32 @@ func FuzzLayer(f *testing.F) {
 			training = "Train"
 			mask = rowvec.Mask{P: float64(t.in.Shift) / (1 << 16), Seed: uint64(t.in.Seed), Step: t.in.BadID >> 8}
 		}
-		layer := must(lookup.NewLayer(must(lookup.FromMatrix(*weight, options...)), positions, lookup.Dropout(mask.P, mask.Seed)))
+		more := []lookup.LayerOption{lookup.Dropout(mask.P, mask.Seed)}
+		c := composition{weight: *weight, positions: positions, scale: scale, padding: padding, typePadding: -1, mask: mask}
+		if segment != nil {
+			var options []lookup.Option
+			if t.in.Seed&64 != 0 {
+				c.typePadding = int(t.in.Seed>>7) % segment.Rows
+				options = append(options, lookup.Padding(c.typePadding))
+			}
+			c.segments = *segment
+			more = append(more, lookup.Segments(must(lookup.FromMatrix(*segment, options...))))
+		}
+		if t.in.has(normed) {
+			c.epsilon = [...]float32{0, 1e-12, 1e-5, 1}[t.in.Seed>>12%4]
+			more = append(more, lookup.LayerNorm(c.epsilon))
+		}
+		layer := must(lookup.NewLayer(must(lookup.FromMatrix(*weight, options...)), positions, more...))
+		for _, p := range layer.Parameters() {
+			switch p.Name {
+			case "norm.weight":
+				c.normWeight = p.Value.Data
+				t.values.fill(c.normWeight)
+			case "norm.bias":
+				c.normBias = p.Value.Data
+				t.values.fill(c.normBias)
+			}
+		}
 
 		// The batch: form is what its sequences are, and whether tokens have positions of their own.
 		l := t.ids(0, n, vocab)
@@ -112,20 +153,44 @@ func FuzzLayer(f *testing.F) {
 			t.checkShape(kind == 0 || n == 0 || start+seq <= rows)
 		}
 		t.checkIDs("id", l, vocab)
+		c.ids, c.at = l, at
+
+		// Types of tokens take turns with explicit positions in being bad, or in memory that is no list's.
+		c.types = make([]int, n)
+		var types ids
+		switch {
+		case segment != nil && own == nil && t.in.Seed&8 != 0:
+			t.in.At = 4 // int
+			types = t.ids(1, n, segment.Rows)
+			c.types = types.(list[int])
+			in = in.Types(c.types)
+			t.checkIDs("type id", types, segment.Rows)
+		case segment != nil && t.in.Seed&16 != 0:
+			for i := range c.types {
+				c.types[i] = i % segment.Rows
+			}
+			in = in.Types(c.types)
+		}
 
 		if t.in.has(variant) {
 			t.op = "lookup.Layer.Backward" + training
-			grads := []rowvec.Matrix{*weight, *position}[:len(layer.Parameters())]
-			t.checkApart("", *weight, "", *out)
-			t.checkInputApart(*weight, l, own)
-			if len(grads) > 1 {
-				t.checkApart("", *position, "", *out)
-				t.checkApart("", *position, "", *weight)
-				t.checkInputApart(*position, l, own)
+			grads := []rowvec.Matrix{*weight}
+			if kind == 1 {
+				grads = append(grads, *position)
+			}
+			for _, m := range all[3:] {
+				grads = append(grads, *m)
+			}
+			for i, g := range grads {
+				t.checkApart("", g, "", *out)
+				for _, other := range grads[:i] {
+					t.checkApart("", g, "", other)
+				}
+				t.checkInputApart(g, l, own, types)
 			}
 			t.call = kernel{
 				func() error { return layer.Backward(grads, in, *out) },
-				func() { defineBackward(grads, l, at, scale, padding, *out) },
+				func() { c.backward(grads, *out) },
 			}
 			if t.in.has(train) {
 				t.call = kernel{
@@ -133,22 +198,25 @@ func FuzzLayer(f *testing.F) {
 					func() {
 						dOut := must(rowvec.NewMatrix(out.Rows, out.Cols))
 						kernels.Dropout(dOut, *out, mask)
-						defineBackward(grads, l, at, scale, padding, dOut)
+						c.backward(grads, dOut)
 					},
 				}
 			}
 			return
 		}
 		t.op = "lookup.Layer.Forward" + training
-		t.exactNaN = kind == 0 && !scaled && mask.Threshold() == 0
+		t.exactNaN = kind == 0 && !scaled && segment == nil && !t.in.has(normed) && mask.Threshold() == 0
 		t.checkApart("", *out, "", *weight)
-		t.checkInputApart(*out, l, own)
+		t.checkInputApart(*out, l, own, types)
 		if kind == 1 {
 			t.checkApart("", *out, "", *position)
 		}
+		if segment != nil {
+			t.checkApart("", *out, "", *segment)
+		}
 		t.call = kernel{
 			func() error { return layer.Forward(*out, in) },
-			func() { defineForward(*out, *weight, l, scale, positions, at) },
+			func() { c.forward(*out) },
 		}
 		if eval := t.call; t.in.has(train) {
 			t.call = kernel{
@@ -159,11 +227,14 @@ func FuzzLayer(f *testing.F) {
 	})
 }
 
-// checkInputApart adds the error that a destination deserves which shares an element with ids or positions.
-func (t *trial) checkInputApart(dst rowvec.Matrix, l, positions ids) {
+// checkInputApart adds the error that a destination deserves which shares an element with ids, or with one of the lists
+// that there may be.
+func (t *trial) checkInputApart(dst rowvec.Matrix, l ids, lists ...ids) {
 	t.checkIDsApart("", dst, "", l)
-	if positions != nil {
-		t.checkIDsApart("", dst, "", positions)
+	for _, list := range lists {
+		if list != nil {
+			t.checkIDsApart("", dst, "", list)
+		}
 	}
 }
 
@@ -196,32 +267,80 @@ func (t *trial) offsets(n int, at []int) (offsets []int, longest int) {
 	return offsets, longest
 }
 
-func defineForward(dst, weight rowvec.Matrix, l ids, scale float32, positions lookup.Positions, at []int) {
-	if positions == nil && scale == 1 {
-		l.gather(dst, weight).define()
+// composition is the definition of a layer: kernels one after the other.
+type composition struct {
+	weight               rowvec.Matrix
+	positions            lookup.Positions
+	segments             rowvec.Matrix // without columns if there are none
+	normWeight, normBias []float32     // nil if there is no norm
+	epsilon              float32
+	scale                float32
+	padding, typePadding int
+	mask                 rowvec.Mask
+
+	ids       ids
+	at, types []int
+}
+
+// sum is what may be normalised.
+func (c *composition) sum(dst rowvec.Matrix) {
+	if c.positions == nil && c.segments.Cols == 0 && c.scale == 1 {
+		c.ids.gather(dst, c.weight).define()
 		return
 	}
-	l.gatherScaled(dst, weight, scale).define()
-	if positions == nil {
-		return
-	}
-	for i, p := range at {
-		row := must(rowvec.NewMatrix(1, dst.Cols))
-		if err := positions.Fill(row, p); err != nil {
-			panic(err)
+	c.ids.gatherScaled(dst, c.weight, c.scale).define()
+	for i := range dst.Rows {
+		if c.segments.Cols > 0 {
+			kernels.Add(dst.Row(i), c.segments.Row(c.types[i]))
 		}
-		kernels.Add(dst.Row(i), row.Data)
+		if c.positions != nil {
+			row := must(rowvec.NewMatrix(1, dst.Cols))
+			if err := c.positions.Fill(row, c.at[i]); err != nil {
+				panic(err)
+			}
+			kernels.Add(dst.Row(i), row.Data)
+		}
 	}
 }
 
-func defineBackward(grads []rowvec.Matrix, l ids, at []int, scale float32, padding int, dOut rowvec.Matrix) {
+func (c *composition) forward(dst rowvec.Matrix) {
+	c.sum(dst)
+	if c.normWeight != nil {
+		kernels.LayerNorm(dst, dst, c.normWeight, c.normBias, c.epsilon)
+	}
+}
+
+// normRows is the number of rows for which gradients of a norm's weight and bias are added up first.
+const normRows = 64
+
+// backward adds to the gradients of the layer's parameters, whose memory may be that of the tables.
+func (c *composition) backward(grads []rowvec.Matrix, dOut rowvec.Matrix) {
+	if c.normWeight != nil {
+		sum, dSum := must(rowvec.NewMatrix(dOut.Rows, dOut.Cols)), must(rowvec.NewMatrix(dOut.Rows, dOut.Cols))
+		c.sum(sum)
+		last := len(grads) - 2
+		for lo := 0; lo < sum.Rows; lo += normRows {
+			n := min(normRows, sum.Rows-lo)
+			part := func(m rowvec.Matrix) rowvec.Matrix {
+				return rowvec.Matrix{Rows: n, Cols: m.Cols, Data: m.Data[lo*m.Stride:], Stride: m.Stride}
+			}
+			dWeight, dBias := make([]float32, sum.Cols), make([]float32, sum.Cols)
+			kernels.LayerNormBackward(part(dSum), part(dOut), part(sum), c.normWeight, c.epsilon, dWeight, dBias)
+			kernels.Add(grads[last].Row(0), dWeight)
+			kernels.Add(grads[last+1].Row(0), dBias)
+		}
+		grads, dOut = grads[:last], dSum
+	}
 	for i := range dOut.Rows {
-		if id := l.at(i); id != padding {
-			kernels.AddScaled(grads[0].Row(id), scale, dOut.Row(i))
+		if id := c.ids.at(i); id != c.padding {
+			kernels.AddScaled(grads[0].Row(id), c.scale, dOut.Row(i))
+		}
+		if kind := c.types[i]; c.segments.Cols > 0 && kind != c.typePadding {
+			kernels.AddScaled(grads[len(grads)-1].Row(kind), 1, dOut.Row(i))
 		}
 	}
-	if len(grads) > 1 {
-		kernels.ScatterAdd(grads[1], at, 1, dOut)
+	if c.positions != nil && c.positions.Trainable() {
+		kernels.ScatterAdd(grads[1], c.at, 1, dOut)
 	}
 }
 

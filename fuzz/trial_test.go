@@ -59,7 +59,7 @@ type trial struct {
 func fuzz(f *testing.F, build func(t *trial)) {
 	levels := isatest.Levels(f)
 	f.Cleanup(tuning.Lower()) // several workers, and results written past the caches, whatever their size
-	regions := make([]region, 6)
+	regions := make([]region, 9)
 	for i := range regions {
 		regions[i] = newRegion(f, 3*(maxTable+maxMatrix))
 	}
