@@ -4,7 +4,7 @@ import "fmt"
 
 // IndexError reports an id that names no row. Nothing was written.
 type IndexError struct {
-	What     string // "id" or "position id"
+	What     string // "id", "position id" or "type id"
 	Position int    // where in the ids it stands
 	Index    any    // its value: an int64, or a uint64 above the largest int64
 	Rows     int    // valid ids are those in [0, Rows)

@@ -15,9 +15,9 @@
 // Save and Load keep parameters, and whatever else training needs, in safetensors files.
 //
 // Errors are those of package rowvec, and name the method: ShapeError for sizes and lengths that do not fit, IndexError
-// for an id outside [0, Vocab) or a position beyond the limit, OverlapError for a destination that shares memory with an
-// input. After any of these, everything is as it was. Only ErrChanged, for ids or positions that another goroutine has
-// changed during the call, leaves part of the destination written.
+// for an id outside [0, Vocab), a type that no segment has or a position beyond the limit, OverlapError for a destination
+// that shares memory with an input. After any of these, everything is as it was. Only ErrChanged, for ids, types or positions
+// that another goroutine has changed during the call, leaves part of the destination written.
 package lookup
 
 import (

@@ -310,6 +310,61 @@ func ExampleDropout() {
 	// [1 2 3 4 101 102 103 104] <nil>
 }
 
+// The embeddings of BERT: tokens, segments and positions, normalised. Here are a sentence of two tokens and one of one.
+func ExampleSegments() {
+	tokens, _ := lookup.NewEmbedding(30522, 768, lookup.Normal(0.02, 1), lookup.Padding(0))
+	segments, _ := lookup.NewEmbedding(2, 768, lookup.Normal(0.02, 2))
+	positions, _ := positional.NewLearned(512, 768, 3)
+	layer, err := lookup.NewLayer(tokens, positions,
+		lookup.Segments(segments), lookup.LayerNorm(1e-12), lookup.Dropout(0.1, 4))
+	fmt.Println(layer, err)
+	out, _ := rowvec.NewMatrix(3, layer.Dim())
+	err = layer.Forward(out, lookup.Sequence([]int{7592, 2088, 999}).Types([]int{0, 0, 1}))
+	fmt.Println(err)
+	for _, p := range layer.Parameters() {
+		fmt.Println(p.Name, p.Value.Rows)
+	}
+	// Output:
+	// Layer(vocab=30522, dim=768, max=512, positions=learned, segments=2, padding=0, norm=1e-12, dropout=0.1) <nil>
+	// <nil>
+	// token.weight 30522
+	// position.weight 512
+	// segment.weight 2
+	// norm.weight 1
+	// norm.bias 1
+}
+
+func ExampleLayerNorm() {
+	layer, err := lookup.NewLayer(small(), nil, lookup.LayerNorm(1e-5))
+	if err != nil {
+		panic(err)
+	}
+	out, _ := rowvec.NewMatrix(1, 4)
+	err = layer.Forward(out, lookup.Sequence([]int{2}))
+	fmt.Printf("%.3f %v\n", out.Data, err)
+	// Output: [-1.342 -0.447 0.447 1.342] <nil>
+}
+
+func ExampleInput_Types() {
+	segments, _ := lookup.FromMatrix(rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: []float32{0, 0, 0, 0, 10, 10, 10, 10}})
+	layer, _ := lookup.NewLayer(small(), nil, lookup.Segments(segments))
+	out, _ := rowvec.NewMatrix(2, 4)
+	err := layer.Forward(out, lookup.Sequence([]int{1, 1}).Types([]int{0, 1}))
+	fmt.Println(out.Data, err)
+	err = layer.Forward(out, lookup.Sequence([]int{1, 1}).Types([]int{0, 2}))
+	fmt.Println(err)
+	// Output:
+	// [1 2 3 4 11 12 13 14] <nil>
+	// rowvec: type id 2 at position 1 is outside [0, 2)
+}
+
+func ExampleLayer_Segments() {
+	segments, _ := lookup.NewEmbedding(2, 4, lookup.Frozen())
+	layer, _ := lookup.NewLayer(small(), nil, lookup.Segments(segments))
+	fmt.Println(layer.Segments())
+	// Output: Embedding(vocab=2, dim=4, frozen)
+}
+
 func ExampleLayer_ForwardTrain() {
 	layer, _ := lookup.NewLayer(small(), nil, lookup.Dropout(0.5, 2))
 	out, _ := rowvec.NewMatrix(1, 4)
