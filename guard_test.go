@@ -105,6 +105,30 @@ func TestGuardedDropout(t *testing.T) {
 	})
 }
 
+// TestGuardedLayerNorm puts the matrices and vectors of LayerNorm and its gradient flush against inaccessible pages.
+func TestGuardedLayerNorm(t *testing.T) {
+	const rows = 7 // four and three
+	var regions []*guard.Region
+	for range 4 {
+		regions = append(regions, guard.New(t, rows*(maxDim+3)*4))
+	}
+	isatest.Each(t, func(t *testing.T) {
+		for dim := 1; dim <= maxDim; dim++ {
+			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
+				next := 0
+				alloc := func() allocator {
+					r := regions[next%len(regions)]
+					next++
+					return func(n int) []float32 { return slice(r, n) }
+				}
+				for _, rows := range []int{1, rows} {
+					compareNorm(t, alloc, normShape{rows: rows, dim: dim, gap: dim % 2, epsilon: 1e-5})
+				}
+			}
+		}
+	})
+}
+
 // TestGuardedIDs puts ids of both sizes flush against inaccessible pages; the number of ids reaches every path of the
 // check of ids.
 func TestGuardedIDs(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -103,6 +104,63 @@ func TestLayerNormChunks(t *testing.T) {
 			{3, 1<<16 - 1}, {3, 1 << 16}, {2, 1<<16 + 1}, {2, 1<<17 + 19}} {
 			compareNorm(t, heap, normShape{rows: s[0], dim: s[1], gap: 1, epsilon: 1e-5})
 		}
+	})
+}
+
+// TestLayerNormUnfused has a product that cancels what it is added to, but for what only a fused multiply-add keeps.
+func TestLayerNormUnfused(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for dim := 1; dim <= 65; dim++ {
+			src, dst := matrix(heap(), rand.New(rand.NewPCG(1, 2)), 5, dim, 0), matrix(heap(), rand.New(rand.NewPCG(1, 2)), 5, dim, 0)
+			gamma, beta := make([]float32, dim), make([]float32, dim)
+			for j := range dim {
+				gamma[j] = 1
+				for i := range src.Rows {
+					src.Row(i)[j] = float32(j%7) - 2.7
+				}
+			}
+			noError(t, rowvec.LayerNorm(dst, src, gamma, beta, 1e-5))
+			for j := range dim {
+				gamma[j] = 1.1
+				beta[j] = -float32(dst.Row(0)[j] * gamma[j])
+			}
+			noError(t, rowvec.LayerNorm(dst, src, gamma, beta, 1e-5))
+			for i := range dst.Rows {
+				for j, x := range dst.Row(i) {
+					if x != 0 {
+						t.Fatalf("dim %d: element %d of row %d is %v, want 0", dim, j, i, x)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestLayerNormPreemption: see TestPreemption.
+func TestLayerNormPreemption(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("needs two processors")
+	}
+	isatest.Each(t, func(t *testing.T) {
+		if rowvec.ISA() == "portable" {
+			t.Skip("plain Go can be preempted anywhere")
+		}
+		const n = 1 << 24
+		x, y, p := make([]float32, n), make([]float32, n), make([]float32, 1<<18)
+		of := func(x []float32, cols int) rowvec.Matrix {
+			return rowvec.Matrix{Rows: len(x) / cols, Cols: cols, Data: x, Stride: cols}
+		}
+		calls := map[string]func() error{}
+		for _, cols := range []int{8, 768, 1 << 16, 1 << 17} { // the last but one is the longest row of the assembly
+			calls[fmt.Sprintf("LayerNorm, %d columns", cols)] = func() error {
+				return rowvec.LayerNorm(of(x, cols), of(x, cols), p[:cols], p[:cols], 1e-5)
+			}
+			calls[fmt.Sprintf("LayerNormBackward, %d columns", cols)] = func() error {
+				sums := make([]float32, 2*cols)
+				return rowvec.LayerNormBackward(of(y, cols), of(y, cols), of(x, cols), p[:cols], 1e-5, sums[:cols], sums[cols:])
+			}
+		}
+		stopsInTime(t, calls)
 	})
 }
 

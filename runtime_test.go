@@ -25,7 +25,8 @@ func TestNoAllocation(t *testing.T) {
 			var table, positions, dst [6 * 7]float32
 			var ids, at [6]int32
 			var x, y, c [7]float64
-			var weights [6]float32
+			var weights [7]float32
+			var sums [14]float32
 			var many [5000]int32
 			offsets := [...]int{0, 1, 3, 3, 6, 6, 6}
 			m := func(x *[6 * 7]float32) rowvec.Matrix { return rowvec.Matrix{Rows: 6, Cols: 7, Data: x[:], Stride: 7} }
@@ -38,7 +39,7 @@ func TestNoAllocation(t *testing.T) {
 				rowvec.EmbedBackward(m(&table), m(&positions), ids[:], 2, m(&dst), 0, 3),
 				rowvec.EmbedAtBackward(m(&table), m(&positions), ids[:], 2, m(&dst), at[:]),
 				rowvec.BagSum(m(&dst), m(&table), ids[:], offsets[:], nil),
-				rowvec.BagSum(m(&dst), m(&table), ids[:], offsets[:], weights[:]),
+				rowvec.BagSum(m(&dst), m(&table), ids[:], offsets[:], weights[:6]),
 				rowvec.BagMean(m(&dst), m(&table), ids[:], offsets[:]),
 				rowvec.BagMax(m(&dst), m(&table), ids[:], offsets[:]),
 				rowvec.BagMean(m(&positions), m(&table), many[:], []int{0, 1, 4200, 4200, 4201, 4998, 5000}),
@@ -47,6 +48,8 @@ func TestNoAllocation(t *testing.T) {
 				rowvec.Sinusoids(m(&dst), 3, x[:], y[:], c[:]),
 				rowvec.AddBatches(m(&positions), m(&dst)),
 				rowvec.Dropout(m(&positions), m(&dst), rowvec.Mask{P: 0.5}),
+				rowvec.LayerNorm(m(&positions), m(&dst), weights[:7], weights[:7], 1e-5),
+				rowvec.LayerNormBackward(m(&positions), m(&dst), m(&table), weights[:7], 1e-5, sums[:7], sums[7:]),
 				rowvec.CheckIDs(ids[:], 6),
 				rowvec.Gather(rowvec.Matrix{Rows: 1, Cols: 7, Data: dst[:7], Stride: 7}, m(&table), ids[:1]),
 			}
