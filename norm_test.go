@@ -146,17 +146,17 @@ func TestLayerNormPreemption(t *testing.T) {
 			t.Skip("plain Go can be preempted anywhere")
 		}
 		const n = 1 << 24
-		x, y, p := make([]float32, n), make([]float32, n), make([]float32, 1<<18)
+		x, y, p := make([]float32, n), make([]float32, n), make([]float32, 1<<16)
 		of := func(x []float32, cols int) rowvec.Matrix {
 			return rowvec.Matrix{Rows: len(x) / cols, Cols: cols, Data: x, Stride: cols}
 		}
 		calls := map[string]func() error{}
-		for _, cols := range []int{8, 768, 1 << 16, 1 << 17} { // the last but one is the longest row of the assembly
+		for _, cols := range []int{8, 768, 1 << 16} { // the last is the longest row of the assembly
+			sums := make([]float32, 2*cols)
 			calls[fmt.Sprintf("LayerNorm, %d columns", cols)] = func() error {
 				return rowvec.LayerNorm(of(x, cols), of(x, cols), p[:cols], p[:cols], 1e-5)
 			}
 			calls[fmt.Sprintf("LayerNormBackward, %d columns", cols)] = func() error {
-				sums := make([]float32, 2*cols)
 				return rowvec.LayerNormBackward(of(y, cols), of(y, cols), of(x, cols), p[:cols], 1e-5, sums[:cols], sums[cols:])
 			}
 		}
