@@ -317,21 +317,16 @@ func (p *pass) forwardSegments(dst rowvec.Matrix, lo, end int) error {
 	return p.addPositions(dst, lo)
 }
 
-// addPositions adds the vectors of positions to dst, the sums of rows from lo on, which are in cache.
+// addPositions adds the vectors of positions to dst, a piece with the sums of rows from lo on.
 func (p *pass) addPositions(dst rowvec.Matrix, lo int) error {
 	dim := p.tokens.Dim()
-	most := dst.Rows
 	var scratch *[]float32
 	if !p.stored {
-		most = max(1, scratchElements/dim)
-		scratch = scratchOf(most * dim)
+		scratch = scratchOf(dst.Rows * dim)
 		defer scratches.Put(scratch)
 	}
 	for first, hi := lo, lo+dst.Rows; lo < hi; {
 		start, seq, n := p.in.run(lo, hi)
-		if seq > most {
-			seq, n = most, most
-		}
 		var vectors rowvec.Matrix
 		switch {
 		case p.stored && start >= 0 && start <= p.table.Rows-seq:
