@@ -94,6 +94,13 @@ func (g *normGradients) compute(
 	p.Layer, p.table, p.in, p.out, p.stored = *l, table, in, dOut, stored
 	p.mask, p.drops, p.pieces = mask, mask.Threshold() > 0, true
 	p.before = *g
+	scratch, err := p.computeOnce(op)
+	if err != nil {
+		return p.end(op, err)
+	}
+	if scratch != nil {
+		defer scratches.Put(scratch)
+	}
 	return p.end(op, p.normalised.Do(l.tokens.workersFor(n, tuning.ParallelElements), blocks(n)))
 }
 
