@@ -47,11 +47,12 @@ func train(t *testing.T) {
 					if err := layer.ForwardTrain(dst, b.in, step); err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
-					compare(t, "forward "+what, dst, dropped(plainForward(t, layer, b), mask))
+					plain := plainForward(t, layer, b)
+					compare(t, "forward "+what, dst, dropped(plain, mask))
 					if err := layer.Forward(dst, b.in); err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
-					compare(t, "forward without "+what, dst, plainForward(t, layer, b))
+					compare(t, "forward without "+what, dst, plain)
 
 					dOut := fill(newMatrix(t, b.in.Len(), dim), 9)
 					got, want := layer.NewGradients(), layer.NewGradients()

@@ -312,22 +312,22 @@ func ExampleDropout() {
 
 // The embeddings of BERT: tokens, segments and positions, normalised. Here are a sentence of two tokens and one of one.
 func ExampleSegments() {
-	tokens, _ := lookup.NewEmbedding(30522, 768, lookup.Normal(0.02, 1), lookup.Padding(0))
-	segments, _ := lookup.NewEmbedding(2, 768, lookup.Normal(0.02, 2))
-	positions, _ := positional.NewLearned(512, 768, 3)
+	tokens, _ := lookup.NewEmbedding(3000, 64, lookup.Normal(0.02, 1), lookup.Padding(0))
+	segments, _ := lookup.NewEmbedding(2, 64, lookup.Normal(0.02, 2))
+	positions, _ := positional.NewLearned(512, 64, 3)
 	layer, err := lookup.NewLayer(tokens, positions,
 		lookup.Segments(segments), lookup.LayerNorm(1e-12), lookup.Dropout(0.1, 4))
 	fmt.Println(layer, err)
 	out, _ := rowvec.NewMatrix(3, layer.Dim())
-	err = layer.Forward(out, lookup.Sequence([]int{7592, 2088, 999}).Types([]int{0, 0, 1}))
+	err = layer.Forward(out, lookup.Sequence([]int{759, 2088, 999}).Types([]int{0, 0, 1}))
 	fmt.Println(err)
 	for _, p := range layer.Parameters() {
 		fmt.Println(p.Name, p.Value.Rows)
 	}
 	// Output:
-	// Layer(vocab=30522, dim=768, max=512, positions=learned, segments=2, padding=0, norm=1e-12, dropout=0.1) <nil>
+	// Layer(vocab=3000, dim=64, max=512, positions=learned, segments=2, padding=0, norm=1e-12, dropout=0.1) <nil>
 	// <nil>
-	// token.weight 30522
+	// token.weight 3000
 	// position.weight 512
 	// segment.weight 2
 	// norm.weight 1

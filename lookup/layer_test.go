@@ -192,13 +192,12 @@ func plainSum(t testing.TB, l *lookup.Layer, b batch) rowvec.Matrix {
 	out := newMatrix(t, len(b.ids), l.Dim())
 	scale := l.Tokens().Scale()
 	for i, id := range b.ids {
-		position := positionRow(t, l, b.at[i])
+		position, segment, row := positionRow(t, l, b.at[i]), make([]float32, l.Dim()), out.Row(i)
+		if l.Segments() != nil {
+			segment = l.Segments().Weight().Row(b.typ[i])
+		}
 		for j, x := range l.Tokens().Weight().Row(id) {
-			x = float32(scale * x)
-			if l.Segments() != nil {
-				x += l.Segments().Weight().Row(b.typ[i])[j]
-			}
-			out.Row(i)[j] = x + position[j]
+			row[j] = (float32(scale*x) + segment[j]) + position[j]
 		}
 	}
 	return out
@@ -235,17 +234,20 @@ func plainBackward(t testing.TB, l *lookup.Layer, b batch, dOut rowvec.Matrix, g
 	}
 	scale := l.Tokens().Scale()
 	padding, hasPadding := l.Tokens().PaddingID()
-	for i, id := range b.ids {
-		for k, p := range l.Parameters() {
-			for j, g := range dOut.Row(i) {
-				switch {
-				case p.Name == "token.weight" && (!hasPadding || id != padding):
-					grads[k].Row(id)[j] += float32(scale * g)
-				case p.Name == "position.weight":
-					grads[k].Row(b.at[i])[j] += g
-				case p.Name == "segment.weight" && learns(l.Segments(), b.typ[i]):
-					grads[k].Row(b.typ[i])[j] += g
-				}
+	for k, p := range l.Parameters() {
+		for i, id := range b.ids {
+			var grad []float32
+			alpha := float32(1)
+			switch {
+			case p.Name == "token.weight" && (!hasPadding || id != padding):
+				grad, alpha = grads[k].Row(id), scale
+			case p.Name == "position.weight":
+				grad = grads[k].Row(b.at[i])
+			case p.Name == "segment.weight" && learns(l.Segments(), b.typ[i]):
+				grad = grads[k].Row(b.typ[i])
+			}
+			for j := range grad {
+				grad[j] += float32(alpha * dOut.Row(i)[j])
 			}
 		}
 	}
