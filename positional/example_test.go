@@ -128,6 +128,104 @@ func ExampleSinusoidal_Table() {
 	// [10.841 10.540]
 }
 
+// Sines in front of cosines, and another base.
+func ExampleSinusoidalOption() {
+	s, err := positional.NewSinusoidal(2, 4, positional.HalfSplit(), positional.Base(100))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s)
+	show(s.Table())
+	// Output:
+	// Sinusoidal(dim=4, base=100, layout=half-split)
+	// [0.000 0.000 1.000 1.000]
+	// [0.841 0.100 0.540 0.995]
+}
+
+func ExampleBase() {
+	s, err := positional.NewSinusoidal(2, 4, positional.Base(100))
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(s.Table())
+	// Output:
+	// [0.000 1.000 0.000 1.000]
+	// [0.841 0.540 0.100 0.995]
+}
+
+func ExampleHalfSplit() {
+	s, err := positional.NewSinusoidal(2, 4, positional.HalfSplit())
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(s.Table())
+	// Output:
+	// [0.000 0.000 1.000 1.000]
+	// [0.841 0.010 0.540 1.000]
+}
+
+// Frequencies go down to 1/10000 itself, and an odd dim ends in a column of zeros.
+func ExampleTensor2Tensor() {
+	s, err := positional.NewSinusoidal(2, 5, positional.Tensor2Tensor())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.4f\n", s.Table().Row(1))
+	// Output: [0.8415 0.0001 0.5403 1.0000 0.0000]
+}
+
+// Three sequences of a batch have come to different positions.
+func ExampleSinusoidal_FillAt() {
+	s, err := positional.NewSinusoidal(512, 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	next := zeros(3, 4)
+	if err := s.FillAt(next, []int{2, 0, 1_000_000}); err != nil {
+		log.Fatal(err)
+	}
+	show(next)
+	// Output:
+	// [0.909 -0.416 0.020 1.000]
+	// [0.000 1.000 0.000 1.000]
+	// [-0.350 0.937 -0.306 -0.952]
+}
+
+// Padding, which is token 1, stays at position 1, and other tokens begin at position 2.
+func ExampleSinusoidal_AddAt() {
+	s, err := positional.NewSinusoidal(512, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ids := []int32{1, 7, 8}
+	at := make([]int, len(ids))
+	if err := positional.CountPositions(at, ids, 3, 1, 0); err != nil {
+		log.Fatal(err)
+	}
+	x := zeros(3, 2)
+	copy(x.Row(2), []float32{10, 10})
+	if err := s.AddAt(x, at); err != nil {
+		log.Fatal(err)
+	}
+	show(x)
+	// Output:
+	// [0.841 0.540]
+	// [0.909 -0.416]
+	// [10.141 9.010]
+}
+
+// Two sequences of four tokens, padded with token 1 behind and in front.
+func ExampleCountPositions() {
+	ids := []int32{
+		7, 8, 9, 1,
+		1, 1, 7, 8,
+	}
+	at := make([]int, len(ids))
+	err := positional.CountPositions(at, ids, 4, 1, 0)
+	fmt.Println(at, err)
+	// Output: [2 3 4 1 1 1 2 3] <nil>
+}
+
 func ExampleSinusoidal_Kind() {
 	s, _ := positional.NewSinusoidal(0, 8)
 	fmt.Println(s.Kind())

@@ -13,9 +13,19 @@ import (
 // loses up to 4e-5 below position 512, at these dims, and more behind it, where nothing is promised.
 func TestSinusoidalReference(t *testing.T) {
 	const rounded, usual, usualLength = 6e-8, 4e-5, 512
-	for _, c := range reference.SinusoidCases(t) {
+	for _, c := range append(reference.SinusoidCases(t), reference.LayoutCases(t)...) {
 		t.Run(c.Name, func(t *testing.T) {
-			encoding, err := positional.NewSinusoidal(c.Length, c.Dim)
+			var options []positional.SinusoidalOption
+			switch c.Layout {
+			case "half-split":
+				options = append(options, positional.HalfSplit())
+			case "tensor2tensor":
+				options = append(options, positional.Tensor2Tensor())
+			}
+			if c.Base != 0 {
+				options = append(options, positional.Base(c.Base))
+			}
+			encoding, err := positional.NewSinusoidal(c.Length, c.Dim, options...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package positional
 
 import (
-	"errors"
 	"math"
 	"unsafe"
 
@@ -30,7 +29,7 @@ func checkSequences(op, name string, m rowvec.Matrix, dim, seq, start, limit int
 // checkPositionIDs reports the first of explicit positions that there is not.
 func checkPositionIDs(at []int) error {
 	err := rowvec.CheckIDs(at, math.MaxInt)
-	if index := (*rowvec.IndexError)(nil); errors.As(err, &index) {
+	if index, ok := err.(*rowvec.IndexError); ok {
 		index.What = "position id"
 	}
 	return err

@@ -15,7 +15,7 @@ import (
 //	PE(pos, 2i+1) = cos(pos / 10000^(2i/dim))
 //
 // An odd dim has one sine more than cosines. Options change the base 10000 and the order of the columns. Each element is off
-// by less than 3.1e-8, half a unit in the last place of a float32 next to 1, at every position however far, and has the
+// by less than 3e-8, half a unit in the last place of a float32 next to 1, at every position however far, and has the
 // same bits on every machine and however it was asked for.
 type Sinusoidal struct {
 	sinusoidalSettings
@@ -80,7 +80,7 @@ func (s *sinusoidalSettings) columns(dim int) []wave {
 // NewSinusoidal returns the encoding with a table of its first positions, length x dim; the others are computed when they
 // are asked for. A length of 0 is no table at all. It is a ShapeError if length is below 0 or dim below 1, or if the
 // table cannot be addressed, and an error that says so if the base is not above 1 and finite. Beside the table, it keeps
-// some 70 bytes for each column.
+// 56 bytes for each column.
 func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, error) {
 	const op = "positional.NewSinusoidal"
 	if err := check.AtLeast(op, "length", length, 0); err != nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/exact"
 	"github.com/rowvec/rowvec/internal/exact/bigmath"
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -94,11 +97,41 @@ func TestFirstPosition(t *testing.T) {
 	}
 }
 
+// layouts are encodings of every order of columns, and of some bases.
+var layouts = []struct {
+	name    string
+	base    float64
+	layout  layout
+	options []SinusoidalOption
+}{
+	{"interleaved", 10000, interleaved, nil},
+	{"half-split", 10000, halfSplit, []SinusoidalOption{HalfSplit()}},
+	{"tensor2tensor", 10000, tensor2Tensor, []SinusoidalOption{Tensor2Tensor()}},
+	{"base 500000", 500000, interleaved, []SinusoidalOption{Base(500000)}},
+	{"half-split, base 1.0001", 1.0001, halfSplit, []SinusoidalOption{Base(1.0001), HalfSplit()}},
+	{"tensor2tensor, base 1e300", 1e300, tensor2Tensor, []SinusoidalOption{Tensor2Tensor(), Base(1e300)}},
+}
+
+// columnOf returns, by the definition of a layout, the frequency base^(-i/d) of a column, and what it is of its angle.
+func columnOf(l layout, dim, j int) (i, d int, p phase) {
+	h := (dim + 1) / 2
+	switch l {
+	case interleaved:
+		return j - j%2, dim, sine + phase(j%2)
+	case halfSplit:
+		return 2 * (j % h), dim, sine + phase(j/h)
+	}
+	if h = dim / 2; j == 2*h {
+		return 0, 1, nothing
+	}
+	return j % h, max(1, h-1), sine + phase(j/h)
+}
+
 // TestAccuracy compares positions near and far with math/big.
 func TestAccuracy(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	far := []int64{1, 2, 10, 63, 64, 65, 511, 4095, 4999, 1<<24 - 64, 1<<24 - 2, 1<<24 - 1, 1 << 24, 1<<31 - 2,
-		1 << 31, 1<<31 + 1, 1<<53 - 1, math.MaxInt64 - 1}
+	far := []int64{0, 1, 2, 10, block - 1, block, block + 1, 4999, 1<<24 - 1, 1 << 24, 1<<31 - 1, 1 << 31, 1<<31 + 1,
+		1<<53 - 1, math.MaxInt64 - 1}
 	for k := 7; k < 31; k += 3 {
 		far = append(far, 1<<k, 1<<k-1)
 	}
@@ -106,28 +139,37 @@ func TestAccuracy(t *testing.T) {
 		far = append(far, r.Int64N(5000), r.Int64N(1<<24), r.Int64N(1<<31))
 	}
 	worst := 0.0
-	for _, dim := range []int{1, 2, 3, 16, 127, 512, 768, 1023, 4096} {
-		s := sinusoidal(t, 100, dim)
-		rows := map[int64][]float32{}
-		for _, pos := range far {
-			if int64(int(pos)) == pos { // an int may have 32 bits
-				rows[pos] = s.row(t, int(pos))
+	for k, l := range layouts {
+		for _, dim := range []int{1, 2, 3, 4, 17, 512, 4095, 4096, 1 + r.IntN(4096)} {
+			s, err := NewSinusoidal(1, dim, l.options...)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		last := (dim - 1) / 2
-		for _, i := range slices.Compact([]int{0, min(1, last), last / 3, max(0, last-1), last}) {
-			freq := bigmath.Frequency(10000, 2*i, dim)
-			for pos, row := range rows {
-				angle := new(big.Float).SetPrec(320).SetInt64(pos)
-				sin, cos := bigmath.SinCos(angle.Mul(angle, freq))
-				off := bigmath.Diff(float64(row[2*i]), sin)
-				if 2*i+1 < dim {
-					off = max(off, bigmath.Diff(float64(row[2*i+1]), cos))
+			columns := []int{0, dim / 3, dim / 2, dim - 1, r.IntN(dim)}
+			if k > 2 {
+				columns = columns[3:]
+			}
+			for _, pos := range far {
+				if int64(int(pos)) != pos { // an int may have 32 bits
+					continue
 				}
-				if off > 3e-8 {
-					t.Errorf("dim %d: PE(%d, %d) is off by %g", dim, pos, 2*i, off)
+				row := s.row(t, int(pos))
+				for _, j := range columns {
+					i, d, p := columnOf(l.layout, dim, j)
+					angle := new(big.Float).SetPrec(320).SetInt64(pos)
+					want, cos := bigmath.SinCos(angle.Mul(angle, bigmath.Frequency(l.base, i, d)))
+					switch p {
+					case cosine:
+						want = cos
+					case nothing:
+						want = new(big.Float)
+					}
+					off := bigmath.Diff(float64(row[j]), want)
+					if off > 3e-8 {
+						t.Errorf("%s, dim %d: PE(%d, %d) is off by %g", l.name, dim, pos, j, off)
+					}
+					worst = max(worst, off)
 				}
-				worst = max(worst, off)
 			}
 		}
 	}
@@ -159,37 +201,82 @@ func TestStepsAccuracy(t *testing.T) {
 	t.Logf("worst error %.3g", worst)
 }
 
-// TestBitsOfPosition: a position has the same bits in every table, from every Fill and from AddTo.
+// TestBitsOfPosition: a position has the same bits in every table, from every Fill and from FillAt, at every level.
 func TestBitsOfPosition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, dim := range []int{1, 2, 6, 63, 64, 65, 130, 193, 511, 513, 1026} {
-		const n = 300
-		want := sinusoidal(t, n, dim).Table()
-		for _, length := range []int{0, 1, 63, 64, 65, 200} {
-			s := sinusoidal(t, length, dim)
-			if got := s.Table(); !slices.Equal(got.Data, want.Data[:length*dim]) {
-				t.Errorf("dim %d: the table of %d positions is not the start of that of %d", dim, length, n)
+	for _, dim := range []int{1, 2, 6, 63, 64, 65, 130, 193, 511, 1026, 2*tileWidth + 5} {
+		const n = 600
+		l := layouts[r.IntN(len(layouts))]
+		encoding := func(length int) *Sinusoidal {
+			s, err := NewSinusoidal(length, dim, l.options...)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for range 10 {
-				start := r.IntN(n - 1)
-				rows := 1 + r.IntN(n-start-1)
-				got := matrix(r, rows, dim, r.IntN(3))
-				gaps := clone(got)
-				if err := s.Fill(got, start); err != nil {
-					t.Fatal(err)
+			return s
+		}
+		undo := isa.Set(isa.Portable)
+		want := encoding(n).Table()
+		undo()
+		isatest.Each(t, func(t *testing.T) {
+			for _, length := range []int{0, 1, 63, block, block + 1, 500} {
+				s := encoding(length)
+				if got := s.Table(); !slices.Equal(got.Data, want.Data[:length*dim]) {
+					t.Errorf("%s, dim %d: the table of %d positions is not the start of that of %d", l.name, dim, length, n)
 				}
-				for i := range rows {
-					if !slices.Equal(got.Row(i), want.Row(start+i)) {
-						t.Fatalf("dim %d, table of %d: Fill from %d differs at row %d", dim, length, start, i)
+				for range 6 {
+					start := r.IntN(n - 1)
+					rows := 1 + r.IntN(n-start-1)
+					at := numbers(rows, func(i int) int { return start + i })
+					got := matrix(r, rows, dim, r.IntN(3))
+					gaps := clone(got)
+					err := s.Fill(got, start)
+					if r.IntN(2) == 0 { // with jumps, and the same more than once
+						for i := range at {
+							at[i] -= r.IntN(2) * r.IntN(2) * r.IntN(at[i]+1)
+						}
+						got = clone(gaps)
+						err = s.FillAt(got, at)
 					}
-					copy(gaps.Row(i), want.Row(start+i))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i, pos := range at {
+						if !slices.Equal(got.Row(i), want.Row(pos)) {
+							t.Fatalf("%s, dim %d, table of %d: position %d differs at row %d", l.name, dim, length, pos, i)
+						}
+						copy(gaps.Row(i), want.Row(pos))
+					}
+					if !slices.Equal(got.Data, gaps.Data) {
+						t.Fatalf("dim %d: something was written between the rows", dim)
+					}
 				}
-				if !slices.Equal(got.Data, gaps.Data) {
-					t.Fatalf("dim %d: Fill wrote between the rows", dim)
+			}
+		})
+	}
+}
+
+// numbers returns f of 0, 1, ..., n-1.
+func numbers(n int, f func(i int) int) []int {
+	x := make([]int, n)
+	for i := range x {
+		x[i] = f(i)
+	}
+	return x
+}
+
+// TestLargeTable is written past the caches, by parts of it and as a whole.
+func TestLargeTable(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{16, 64, 100, tileWidth + 64} {
+			s := sinusoidal(t, 600, dim)
+			for pos, want := range map[int][]float32{0: s.row(t, 0), block - 1: s.row(t, block-1), 599: s.row(t, 599)} {
+				if alone := sinusoidal(t, 0, dim).row(t, pos); !slices.Equal(alone, want) || !slices.Equal(s.Table().Row(pos), want) {
+					t.Errorf("dim %d: position %d is different in a large table", dim, pos)
 				}
 			}
 		}
-	}
+	})
 }
 
 // TestAddTo compares with a plain addition of what Fill gives.
@@ -234,16 +321,154 @@ func TestAddToEnd(t *testing.T) {
 	}
 }
 
-// TestRelative: PE(pos+k) is one linear function of PE(pos) for all pos.
+// TestAddAt compares with a plain addition of what FillAt gives.
+func TestAddAt(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, dim := range []int{1, 7, 64, 514} {
+		for _, length := range []int{0, 40, 1000} {
+			s := sinusoidal(t, length, dim)
+			for range 12 {
+				n, last := 1+r.IntN(100), r.IntN(1<<30)
+				at := numbers(n, func(int) int {
+					switch r.IntN(8) {
+					case 0:
+						last = r.IntN(100)
+					case 1: // again
+					default:
+						last++
+					}
+					return last
+				})
+				positions := matrix(r, n, dim, 1)
+				if err := s.FillAt(positions, at); err != nil {
+					t.Fatal(err)
+				}
+				x := matrix(r, n, dim, r.IntN(3))
+				want := clone(x)
+				for i := range want.Rows {
+					for j, p := range positions.Row(i) {
+						want.Row(i)[j] += p
+					}
+				}
+				if err := s.AddAt(x, at); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(x.Data, want.Data) {
+					t.Fatalf("dim %d, table of %d: AddAt of %v differs", dim, length, at)
+				}
+			}
+		}
+	}
+}
+
+// TestRelative: PE(pos+k) is one rotation of PE(pos) for all pos.
 func TestRelative(t *testing.T) {
-	const dim, k = 32, 17
-	table := sinusoidal(t, 200, dim).Table()
-	for pos := range 200 - k {
-		from, to := table.Row(pos), table.Row(pos+k)
-		for i := 0; i < dim; i += 2 {
-			sin, cos := math.Sincos(k / math.Pow(10000, float64(i)/dim))
-			if want := float64(from[i])*cos + float64(from[i+1])*sin; math.Abs(float64(to[i])-want) > 1e-7 {
-				t.Fatalf("PE(%d, %d) = %g, rotated PE(%d) gives %g", pos+k, i, to[i], pos, want)
+	const dim = 32
+	for _, k := range []int{1, 17, 1000} {
+		for _, start := range []int{0, 200, 1<<24 - 100} {
+			from, to := matrix(rand.New(rand.NewPCG(0, 0)), 200, dim, 0), matrix(rand.New(rand.NewPCG(0, 0)), 200, dim, 0)
+			s := sinusoidal(t, 0, dim)
+			if s.Fill(from, start) != nil || s.Fill(to, start+k) != nil {
+				t.Fatal("unexpected error")
+			}
+			for pos := range from.Rows {
+				from, to := from.Row(pos), to.Row(pos)
+				for i := 0; i < dim; i += 2 {
+					sin, cos := math.Sincos(float64(k) / math.Pow(10000, float64(i)/dim))
+					sine, cosine := float64(from[i])*cos+float64(from[i+1])*sin, float64(from[i+1])*cos-float64(from[i])*sin
+					if math.Abs(float64(to[i])-sine) > 1e-7 || math.Abs(float64(to[i+1])-cosine) > 1e-7 {
+						t.Fatalf("PE(%d, %d) is %g, %g, rotated PE(%d) %g, %g", start+pos+k, i, to[i], to[i+1], start+pos, sine, cosine)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNearPositionsAreAlike: the product of two positions falls with their distance at first, is the same wherever they are,
+// and stays far from that of a position with itself.
+func TestNearPositionsAreAlike(t *testing.T) {
+	const dim = 128
+	s := sinusoidal(t, 5000, dim)
+	product := func(p, q int) (sum float64) {
+		for j, x := range s.row(t, p) {
+			sum += float64(x) * float64(s.row(t, q)[j])
+		}
+		return sum
+	}
+	for _, pos := range []int{0, 100, 4000, 1 << 24} {
+		last := product(pos, pos)
+		if math.Abs(last-dim/2) > 1e-5 {
+			t.Errorf("the square of PE(%d) is %g, want %d", pos, last, dim/2)
+		}
+		for k := 1; k <= 512; k *= 2 {
+			near := product(pos, pos+k)
+			if near >= last || math.Abs(near-product(0, k)) > 1e-5 {
+				t.Errorf("PE(%d) times PE(%d) is %g, at half the distance %g, at position 0 %g", pos, pos+k, near, last, product(0, k))
+			}
+			last = near
+		}
+		for k := 500; k < 1000; k += 7 {
+			if far := product(pos, pos+k); far > product(0, 16) {
+				t.Errorf("PE(%d) times PE(%d) is %g", pos, pos+k, far)
+			}
+		}
+	}
+}
+
+// TestDistinct: no two of the first 2^20 positions are alike, not even in the first pair of columns alone.
+func TestDistinct(t *testing.T) {
+	const n = 1 << 20
+	s, seen := sinusoidal(t, n, 2).Table().Data, make([]uint64, n)
+	for i := range seen {
+		seen[i] = uint64(math.Float32bits(s[2*i]))<<32 | uint64(math.Float32bits(s[2*i+1]))
+	}
+	slices.Sort(seen)
+	if n := len(slices.Compact(seen)); n != len(seen) {
+		t.Errorf("%d of %d positions are different", n, len(seen))
+	}
+}
+
+// TestFirstRow: position 0 is sines of 0 and cosines of 0, in every layout.
+func TestFirstRow(t *testing.T) {
+	for _, l := range layouts {
+		for dim := 1; dim < 40; dim++ {
+			s, err := NewSinusoidal(1, dim, l.options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, x := range s.Table().Row(0) {
+				want := float32(0)
+				if _, _, p := columnOf(l.layout, dim, j); p == cosine {
+					want = 1
+				}
+				if x != want || math.Signbit(float64(x)) {
+					t.Errorf("%s: PE(0, %d) of %d is %g", l.name, j, dim, x)
+				}
+			}
+		}
+	}
+}
+
+// TestWaves: columns are what their waves say, in any order, and however often a frequency occurs.
+func TestWaves(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	freqs := [5]exact.Turns{{}, {Hi: 1 << 60}, exact.Frequency(10000, 1, 3), {Hi: 1 << 63}, {Hi: math.MaxUint64}}
+	for _, cols := range []int{0, 1, 7, 100, tileWidth, 2*tileWidth + 3} {
+		columns := make([]wave, cols)
+		for j := range columns {
+			columns[j] = wave{freqs[r.IntN(len(freqs))], phase(r.IntN(4))}
+		}
+		w, start := newWaves(columns), r.IntN(2000)
+		dst := matrix(r, 3, cols, 2)
+		w.fill(dst, start)
+		for i := range dst.Rows {
+			for j, x := range dst.Row(i) {
+				sin, cos := columns[j].freq.Times(uint64(start + i)).SinCos()
+				want := [4]float64{0, sin, cos, -sin}[columns[j].phase]
+				if math.Abs(float64(x)-want) > 3e-8 || columns[j].phase == nothing && math.Signbit(float64(x)) {
+					t.Fatalf("%v at position %d is %v, want %v", columns[j], start+i, x, want)
+				}
 			}
 		}
 	}
@@ -277,6 +502,18 @@ func TestSinusoidalProperties(t *testing.T) {
 	if s.String() != "Sinusoidal(dim=512)" || s.Kind() != "sinusoidal" || s.Dim() != 512 || s.Limit() != math.MaxInt {
 		t.Errorf("%v: %q, dim %d, limit %d", s, s.Kind(), s.Dim(), s.Limit())
 	}
+	for want, options := range map[string][]SinusoidalOption{
+		"Sinusoidal(dim=6, base=500000)":                   {Base(500000)},
+		"Sinusoidal(dim=6, base=2.5, layout=half-split)":   {HalfSplit(), Base(2.5)},
+		"Sinusoidal(dim=6, layout=tensor2tensor)":          {HalfSplit(), Tensor2Tensor(), Base(10000)},
+		"Sinusoidal(dim=6, base=1.7976931348623157e+308)":  {Base(math.MaxFloat64)},
+		"Sinusoidal(dim=6, base=1e+06, layout=half-split)": {Tensor2Tensor(), Base(1e6), HalfSplit()},
+		"Sinusoidal(dim=6, base=1.0000000000000002)":       {Base(math.Nextafter(1, 2))},
+	} {
+		if s, err := NewSinusoidal(9, 6, options...); err != nil || s.String() != want {
+			t.Errorf("%v, %v, want %s", s, err, want)
+		}
+	}
 	if table := sinusoidal(t, 0, 5).Table(); table.Rows != 0 || table.Cols != 5 {
 		t.Errorf("no table is %d x %d", table.Rows, table.Cols)
 	}
@@ -287,8 +524,10 @@ func TestSinusoidalNoAllocation(t *testing.T) {
 	for _, length := range []int{0, 10, 1000} {
 		s := sinusoidal(t, length, 200)
 		x, wide := matrix(r, 40, 200, 0), matrix(r, 40, 200, 8)
+		at := [40]int{5, 6, 7, 900, 900, 12}
 		if n := testing.AllocsPerRun(10, func() {
-			if s.AddTo(x, 20, 3) != nil || s.AddTo(wide, 20, 3) != nil || s.Fill(x, 3) != nil {
+			if s.AddTo(x, 20, 3) != nil || s.AddTo(wide, 20, 3) != nil || s.Fill(x, 3) != nil ||
+				s.FillAt(x, at[:]) != nil || s.AddAt(wide, at[:]) != nil {
 				t.Fatal("unexpected error")
 			}
 		}); n != 0 {

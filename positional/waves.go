@@ -50,10 +50,18 @@ type column struct {
 	same     bool    // the frequency is that of the one before
 }
 
+// Larger blocks have fewer anchors, and smaller ones less to step over before a single position far away; each size has bits
+// of its own. On a Zen 4, with AVX-512: ns per element of 2,048 x 512 and of 131,072 x 128, and ns of a single position of
+// 512 columns, wherever in a block it is:
+//
+//	block             64     128    256    512
+//	2,048 x 512       0.184  0.134  0.110  0.097
+//	131,072 x 128     0.293  0.213  0.186  0.164
+//	single position   4174   4879   6319   9124
 const (
 	block     = 256
-	tileWidth = 1024    // columns whose state is on the stack at a time
-	spareSize = 4 << 10 // elements that are on the stack before they are added
+	tileWidth = 1024    // columns whose state is in one place at a time
+	spareSize = 4 << 10 // elements that are computed before they are added
 )
 
 // maxWaves is the largest number of columns whose description can be addressed.

@@ -117,7 +117,8 @@ type BERT struct {
 	BiasGrad        Matrix `json:"bias_grad"`
 }
 
-// Sinusoid is a case of the sinusoidal table with Length positions, of which it has the rows At[i].
+// Sinusoid is a case of the sinusoidal table with Length positions, of which it has the rows At[i]. Layout and Base are those
+// of layouts.json.
 type Sinusoid struct {
 	Name    string `json:"name"`
 	Length  int    `json:"length"`
@@ -125,6 +126,9 @@ type Sinusoid struct {
 	At      []int  `json:"at"`
 	Rounded Matrix `json:"rounded"` // computed in float64 and rounded once
 	Torch   Matrix `json:"torch"`   // the usual code in float32: within 4e-5 below position 512
+
+	Layout string  `json:"layout"` // "interleaved", "half-split" or "tensor2tensor"
+	Base   float64 `json:"base"`
 }
 
 // Vector is a case of the vector kernels. Its matrices have one row.
@@ -257,6 +261,9 @@ func BERTCases(tb testing.TB) []BERT { tb.Helper(); return load[BERT](tb, "bert.
 
 // SinusoidCases returns the cases of sinusoid.json.
 func SinusoidCases(tb testing.TB) []Sinusoid { tb.Helper(); return load[Sinusoid](tb, "sinusoid.json") }
+
+// LayoutCases returns the cases of layouts.json.
+func LayoutCases(tb testing.TB) []Sinusoid { tb.Helper(); return load[Sinusoid](tb, "layouts.json") }
 
 // OutputCases returns the cases of output.json.
 func OutputCases(tb testing.TB) []Output { tb.Helper(); return load[Output](tb, "output.json") }

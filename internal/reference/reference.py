@@ -372,6 +372,34 @@ def sinusoid():
           "PyTorch code in float32, within 4e-5 of it below position 512.", cases)
 
 
+def layouts():
+    """Other orders of columns and other bases: by NumPy in float64, and as the usual code has it in float32."""
+    cases = []
+    at = [0, 1, 2, 3, 100, 255, 256, 511, 4999]
+    position = np.array(at, np.float64)[:, None]
+    for layout, base, dims in (("interleaved", 500000.0, (2, 9, 32)), ("half-split", 10000.0, (1, 2, 8, 17, 32)),
+                               ("tensor2tensor", 10000.0, (1, 2, 3, 8, 17, 32)), ("tensor2tensor", 100.0, (6,))):
+        for dim in dims:
+            pairs = dim // 2 if layout == "tensor2tensor" else (dim + 1) // 2
+            last = max(1, pairs - 1) if layout == "tensor2tensor" else dim / 2
+            table, usual = np.zeros((len(at), dim)), torch.zeros(len(at), dim)
+            angle = position * base ** (-np.arange(pairs) / last)
+            angle32 = tensor(position.astype(f32)) * torch.exp(torch.arange(pairs).float() * (-math.log(base) / last))
+            for i in range(pairs):
+                columns = (2 * i, 2 * i + 1) if layout == "interleaved" else (i, pairs + i)
+                for column, by64, by32 in zip(columns, (np.sin, np.cos), (torch.sin, torch.cos)):
+                    if column < dim:
+                        table[:, column], usual[:, column] = by64(angle[:, i]), by32(angle32[:, i])
+            assert np.abs(table - usual.numpy())[:-1].max() < 4e-5
+            cases.append({"name": "%s base=%g dim=%d" % (layout, base, dim), "length": at[-1] + 1, "dim": dim, "at": at,
+                          "layout": layout, "base": base, "rounded": matrix(table.astype(f32)), "torch": matrix(usual.numpy())})
+    write("layouts", "Rows at[i] of sinusoidal tables. interleaved: PE(pos,2i) = sin(pos/base^(2i/dim)), PE(pos,2i+1) = cos of "
+          "the same; half-split: the sines in front of the cosines, as Transformers' BART has them; tensor2tensor: the same with "
+          "frequencies base^(-i/(dim//2-1)), and zeros last where dim is odd, as tensor2tensor's get_timing_signal_1d and "
+          "fairseq. rounded is by NumPy in float64 and rounded once; torch is by PyTorch in float32, within 4e-5 of it below "
+          "position 512.", cases)
+
+
 # Vectors.
 
 def vector_case(name, dst, alpha, src):
@@ -696,6 +724,7 @@ positions()
 layer()
 bert()
 sinusoid()
+layouts()
 vector()
 options()
 embedding_bag()

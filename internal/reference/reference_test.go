@@ -19,6 +19,7 @@ func TestFiles(t *testing.T) {
 		"layer.json":        len(LayerCases(t)),
 		"bert.json":         len(BERTCases(t)),
 		"sinusoid.json":     len(SinusoidCases(t)),
+		"layouts.json":      len(LayoutCases(t)),
 		"vector.json":       len(VectorCases(t)),
 		"options.json":      len(OptionsCases(t)),
 		"embeddingbag.json": len(EmbeddingBagCases(t)),
