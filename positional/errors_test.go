@@ -2,6 +2,7 @@ package positional
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -23,7 +24,7 @@ func TestErrors(t *testing.T) {
 		l        = learned(t, limit, dim, 1)
 		s        = sinusoidal(t, limit, dim)
 		x, grad  = m(6, dim), m(limit, dim)
-		table    = l.rows(2, 4)
+		table    = check.Window(l.Table(), 2, 4, 0, dim)
 		fixed    = check.Window(s.Table(), 2, 4, 0, dim)
 		narrow   = rowvec.Matrix{Rows: 2, Cols: dim, Stride: dim - 1, Data: make([]float32, 20)}
 		short    = rowvec.Matrix{Rows: 2, Cols: dim, Stride: dim, Data: make([]float32, 7)}
@@ -31,6 +32,11 @@ func TestErrors(t *testing.T) {
 		shifted  = rowvec.Matrix{Rows: limit - 1, Cols: dim, Stride: dim, Data: grad.Data[1:]}
 		at       = make([]int, 4*dim)
 		own      = rowvec.Matrix{Rows: 4, Cols: dim, Data: unsafe.Slice((*float32)(unsafe.Pointer(&at[0])), 4*dim), Stride: dim}
+		g        = grid(t, 2, 3, dim, ClassTokens(1))
+		places   = check.Window(g.Table(), 2, 4, 0, dim)
+		shrink   = resize(t, limit, 4)
+		pair     = resize(t, 2, 2)
+		short2   = m(2, dim)
 		huge     = rowvec.Matrix{Rows: math.MaxInt, Cols: dim, Stride: dim, Data: make([]float32, 8)}
 	)
 	for name, c := range map[string]struct {
@@ -95,10 +101,68 @@ func TestErrors(t *testing.T) {
 		"huge length":     {func() error { _, err := NewSinusoidal(math.MaxInt, 4); return err }, ""},
 		"new: learned":    {func() error { return newNil(t, "learned", -2) }, "rowvec: positional.NewLearned: max is -2, want at least 1"},
 		"new: sinusoidal": {func() error { return newNil(t, "sinusoidal", -1) }, "rowvec: positional.NewSinusoidal: length is -1, want at least 0"},
-		"new: unknown":    {func() error { return newNil(t, "rotary", 1) }, `rowvec: positional.New: unknown kind "rotary": want learned, sinusoidal or none`},
+		"new: grid":       {func() error { return newNil(t, "grid", 200) }, "rowvec: positional.New: max is 200, want a square number such as 196"},
+		"new: grid of 0":  {func() error { return newNil(t, "grid", 0) }, "rowvec: positional.New: max is 0, want at least 1"},
+		"new: no grid":    {func() error { return newNil(t, "grid", -4) }, "rowvec: positional.New: max is -4, want at least 1"},
+		"new: vast grid":  {func() error { return newNil(t, "grid", math.MaxInt) }, ""},
+		"new: unknown":    {func() error { return newNil(t, "sine", 1) }, `rowvec: positional.New: unknown kind "sine": want learned, sinusoidal, grid or none; rotary, alibi and t5 have constructors of their own`},
+		"new: rotary":     {func() error { return newNil(t, "rotary", 1) }, `rowvec: positional.New: kind "rotary" is not added to embeddings: NewRotary makes it`},
+		"new: alibi":      {func() error { return newNil(t, "alibi", 1) }, `rowvec: positional.New: kind "alibi" is not added to embeddings: NewALiBi makes it`},
+		"new: t5":         {func() error { return newNil(t, "t5", 1) }, `rowvec: positional.New: kind "t5" is not added to embeddings: NewRelativeBias makes it`},
+
+		"grid: no height":    {func() error { return newGrid(0, 3, 4) }, "rowvec: positional.NewGrid: height is 0, want at least 1"},
+		"grid: no width":     {func() error { return newGrid(3, -1, 4) }, "rowvec: positional.NewGrid: width is -1, want at least 1"},
+		"grid: no dim":       {func() error { return newGrid(3, 3, 0) }, "rowvec: positional.NewGrid: dim is 0, want at least 4"},
+		"grid: half a dim":   {func() error { return newGrid(3, 3, 6) }, "rowvec: positional.NewGrid: dim is 6, want a multiple of 4"},
+		"grid: no spread":    {func() error { return newGrid(3, 3, 4, LastFrequency()) }, "rowvec: positional.NewGrid: dim is 4, want at least 8"},
+		"grid: tokens":       {func() error { return newGrid(3, 3, 4, ClassTokens(-1)) }, "rowvec: positional.NewGrid: class tokens is -1, want at least 0"},
+		"grid: many tokens":  {func() error { return newGrid(3, 3, 4, ClassTokens(math.MaxInt-5)) }, "rowvec: positional.NewGrid: height is 3, want at most 1"},
+		"grid: base":         {func() error { return newGrid(3, 3, 4, GridBase(0.5)) }, "rowvec: positional.NewGrid: base is 0.5, want a finite one of at least 1"},
+		"grid: base NaN":     {func() error { return newGrid(3, 3, 4, GridBase(math.NaN())) }, "rowvec: positional.NewGrid: base is NaN, want a finite one of at least 1"},
+		"grid: infinite":     {func() error { return newGrid(3, 3, 4, GridBase(math.Inf(1))) }, "rowvec: positional.NewGrid: base is +Inf, want a finite one of at least 1"},
+		"grid: vast":         {func() error { return newGrid(math.MaxInt, 2, 4) }, ""},
+		"grid: vast dim":     {func() error { return newGrid(3, 3, math.MaxInt-3) }, ""},
+		"grid: dims":         {func() error { return g.AddTo(m(6, 5), 3, 0) }, "rowvec: positional.Grid.AddTo: x.Cols is 5, want 4"},
+		"grid: long":         {func() error { return g.AddTo(m(8, dim), 8, 0) }, "rowvec: positional.Grid.AddTo: seq is 8, want at most 7"},
+		"grid: late":         {func() error { return g.AddTo(x, 3, 5) }, "rowvec: positional.Grid.AddTo: start is 5, want at most 4"},
+		"grid: part":         {func() error { return g.AddTo(x, 4, 0) }, "rowvec: positional.Grid.AddTo: x.Rows is 6, want a multiple of 4"},
+		"grid: overlap":      {func() error { return g.AddTo(places, 2, 0) }, "rowvec: positional.Grid.AddTo: x overlaps table"},
+		"grid: fill dims":    {func() error { return g.Fill(m(2, 3), 0) }, "rowvec: positional.Grid.Fill: dst.Cols is 3, want 4"},
+		"grid: fill long":    {func() error { return g.Fill(m(8, dim), 0) }, "rowvec: positional.Grid.Fill: dst.Rows is 8, want at most 7"},
+		"grid: fill early":   {func() error { return g.Fill(x, -3) }, "rowvec: positional.Grid.Fill: start is -3, want at least 0"},
+		"grid: fill overlap": {func() error { return g.Fill(places, 0) }, "rowvec: positional.Grid.Fill: dst overlaps table"},
+
+		"resize: from none":    {func() error { _, err := NewResize(0, 3); return err }, "rowvec: positional.NewResize: from is 0, want at least 1"},
+		"resize: to none":      {func() error { _, err := NewResize(3, -1); return err }, "rowvec: positional.NewResize: to is -1, want at least 1"},
+		"resize: prefix":       {func() error { return newGridSize(-1, 2, 2, 3, 3) }, "rowvec: positional.NewGridResize: prefix is -1, want at least 0"},
+		"resize: from height":  {func() error { return newGridSize(0, 0, 2, 3, 3) }, "rowvec: positional.NewGridResize: fromHeight is 0, want at least 1"},
+		"resize: from width":   {func() error { return newGridSize(0, 2, 0, 3, 3) }, "rowvec: positional.NewGridResize: fromWidth is 0, want at least 1"},
+		"resize: to height":    {func() error { return newGridSize(0, 2, 2, 0, 3) }, "rowvec: positional.NewGridResize: toHeight is 0, want at least 1"},
+		"resize: to width":     {func() error { return newGridSize(0, 2, 2, 3, -3) }, "rowvec: positional.NewGridResize: toWidth is -3, want at least 1"},
+		"resize: from vast":    {func() error { return newGridSize(0, math.MaxInt, 2, 3, 3) }, fmt.Sprint("rowvec: positional.NewGridResize: fromHeight is ", math.MaxInt, ", want at most ", math.MaxInt/2)},
+		"resize: to vast":      {func() error { return newGridSize(math.MaxInt-5, 2, 2, 3, 2) }, "rowvec: positional.NewGridResize: toHeight is 3, want at most 2"},
+		"resize: dst rows":     {func() error { return shrink.Forward(x, grad) }, "rowvec: positional.Resize.Forward: dst.Rows is 6, want 4"},
+		"resize: src rows":     {func() error { return shrink.Forward(m(4, dim), x) }, "rowvec: positional.Resize.Forward: src.Rows is 6, want 8"},
+		"resize: cols":         {func() error { return shrink.Forward(m(4, 5), grad) }, "rowvec: positional.Resize.Forward: dst.Cols is 5, want 4"},
+		"resize: stride":       {func() error { return pair.Forward(narrow, m(2, dim)) }, "rowvec: positional.Resize.Forward: dst.Stride is 3, want at least 4"},
+		"resize: data":         {func() error { return pair.Forward(m(2, dim), short) }, "rowvec: positional.Resize.Forward: len(src.Data) is 7, want at least 8"},
+		"resize: negative":     {func() error { return pair.Forward(rowvec.Matrix{Rows: 2, Cols: -1}, rowvec.Matrix{Rows: 2, Cols: -1}) }, "rowvec: positional.Resize.Forward: dst.Cols is -1, want at least 0"},
+		"resize: overlap":      {func() error { return shrink.Forward(check.Window(grad, 4, 4, 0, dim), grad) }, "rowvec: positional.Resize.Forward: dst overlaps src"},
+		"resize: itself":       {func() error { return pair.Forward(short2, short2) }, "rowvec: positional.Resize.Forward: dst overlaps src"},
+		"resize: dSrc rows":    {func() error { return shrink.Backward(x, m(4, dim)) }, "rowvec: positional.Resize.Backward: dSrc.Rows is 6, want 8"},
+		"resize: dDst rows":    {func() error { return shrink.Backward(grad, x) }, "rowvec: positional.Resize.Backward: dDst.Rows is 6, want 4"},
+		"resize: dSrc cols":    {func() error { return shrink.Backward(m(8, 5), m(4, dim)) }, "rowvec: positional.Resize.Backward: dSrc.Cols is 5, want 4"},
+		"resize: dDst data":    {func() error { return pair.Backward(m(2, dim), short) }, "rowvec: positional.Resize.Backward: len(dDst.Data) is 7, want at least 8"},
+		"resize: back overlap": {func() error { return shrink.Backward(grad, check.Window(grad, 4, 4, 0, dim)) }, "rowvec: positional.Resize.Backward: dSrc overlaps dDst"},
+		"resized: none":        {func() error { return nilLearned(t)(l.Resized(0)) }, "rowvec: positional.Learned.Resized: max is 0, want at least 1"},
+		"resized: vast":        {func() error { return nilLearned(t)(l.Resized(math.MaxInt)) }, ""},
+		"resized grid: rows":   {func() error { return nilLearned(t)(l.ResizedGrid(1, 2, 4, 3, 3)) }, "rowvec: positional.Learned.ResizedGrid: prefix + fromHeight*fromWidth is 9, want 8"},
+		"resized grid: none":   {func() error { return nilLearned(t)(l.ResizedGrid(0, 2, 4, 3, 0)) }, "rowvec: positional.Learned.ResizedGrid: toWidth is 0, want at least 1"},
+		"resized grid: vast":   {func() error { return nilLearned(t)(l.ResizedGrid(0, 2, 4, math.MaxInt/2, 2)) }, ""},
+		"resized grid: prefix": {func() error { return nilLearned(t)(l.ResizedGrid(-1, 3, 3, 2, 2)) }, "rowvec: positional.Learned.ResizedGrid: prefix is -1, want at least 0"},
 	} {
 		state := func() []float32 {
-			return slices.Concat(x.Data, grad.Data, l.Table().Data, s.Table().Data, narrow.Data, short.Data, huge.Data)
+			return slices.Concat(x.Data, grad.Data, l.Table().Data, s.Table().Data, g.Table().Data, short2.Data, narrow.Data, short.Data, huge.Data)
 		}
 		before := state()
 		err := c.do()
@@ -116,6 +180,9 @@ func TestErrors(t *testing.T) {
 			index   *rowvec.IndexError
 			kind    *KindError
 		)
+		if strings.HasSuffix(err.Error(), ", want a finite one of at least 1") {
+			continue // no integer, and so no ShapeError
+		}
 		if !errors.As(err, &shape) && !errors.As(err, &overlap) && !errors.As(err, &index) && !errors.As(err, &kind) &&
 			!strings.Contains(c.want, "base is") {
 			t.Errorf("%s: the error is a %T", name, err)
@@ -123,6 +190,32 @@ func TestErrors(t *testing.T) {
 		if !slices.Equal(state(), before) {
 			t.Errorf("%s: something was written", name)
 		}
+	}
+}
+
+// newGrid, newGridSize and nilLearned return errors, beside which there must be nothing.
+func newGrid(height, width, dim int, options ...GridOption) error {
+	g, err := NewGrid(height, width, dim, options...)
+	if g != nil {
+		return fmt.Errorf("%v beside %w", g, err)
+	}
+	return err
+}
+
+func newGridSize(prefix, fromHeight, fromWidth, toHeight, toWidth int) error {
+	r, err := NewGridResize(prefix, fromHeight, fromWidth, toHeight, toWidth)
+	if r != nil {
+		return fmt.Errorf("%v beside %w", r, err)
+	}
+	return err
+}
+
+func nilLearned(t *testing.T) func(l *Learned, err error) error {
+	return func(l *Learned, err error) error {
+		if l != nil {
+			t.Errorf("%v beside %v", l, err)
+		}
+		return err
 	}
 }
 
@@ -137,10 +230,11 @@ func newNil(t *testing.T, kind string, max int) error {
 
 // TestEmpty: without rows, seq and start do not matter.
 func TestEmpty(t *testing.T) {
-	l, s := learned(t, 8, 4, 1), sinusoidal(t, 8, 4)
+	l, s, g := learned(t, 8, 4, 1), sinusoidal(t, 8, 4), grid(t, 2, 2, 4)
 	none, grad := rowvec.Matrix{Cols: 4}, learned(t, 8, 4, 2).Table()
 	before := slices.Clone(grad.Data)
-	for _, err := range []error{l.AddTo(none, 0, -1), l.Fill(none, -1), l.Backward(grad, none, -1, 9), s.AddTo(none, -3, -1), s.Fill(none, -1)} {
+	for _, err := range []error{l.AddTo(none, 0, -1), l.Fill(none, -1), l.Backward(grad, none, -1, 9), s.AddTo(none, -3, -1), s.Fill(none, -1),
+		g.AddTo(none, -3, -1), g.Fill(none, -1)} {
 		if err != nil {
 			t.Error(err)
 		}
@@ -194,7 +288,7 @@ func TestSideBySide(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	for _, kind := range Kinds() {
-		e, err := New(kind, 16, 6, 3)
+		e, err := New(kind, 16, 8, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,10 +298,10 @@ func TestNew(t *testing.T) {
 			}
 			continue
 		}
-		if e.Kind() != kind || e.Dim() != 6 || e.Table().Rows != 16 || e.Limit() < 16 {
+		if e.Kind() != kind || e.Dim() != 8 || e.Table().Rows != 16 || e.Limit() < 16 {
 			t.Errorf("New(%q) is %v with %d rows", kind, e, e.Table().Rows)
 		}
-		dst := matrix(rand.New(rand.NewPCG(1, 1)), 5, 6, 0)
+		dst := matrix(rand.New(rand.NewPCG(1, 1)), 5, 8, 0)
 		if err := e.Fill(dst, 11); err != nil || !slices.Equal(dst.Row(4), e.Table().Row(15)) {
 			t.Errorf("%v: Fill gives %v, %v", e, dst.Row(4), err)
 		}
@@ -217,6 +311,11 @@ func TestNew(t *testing.T) {
 	}
 	if e, err := New("learned", 0, 6, 3); err != nil || e.Limit() != DefaultMax {
 		t.Errorf("a max of 0 gives %v, %v", e, err)
+	}
+	for _, side := range []int{1, 2, 3, 14, 1000} {
+		if e, err := New("grid", side*side, 4, 0); err != nil || e.String() != fmt.Sprintf("Grid(height=%d, width=%d, dim=4)", side, side) {
+			t.Errorf("a grid of %d is %v, %v", side*side, e, err)
+		}
 	}
 	Kinds()[0] = "changed"
 	if Kinds()[0] != "learned" {

@@ -27,8 +27,8 @@ func show(m rowvec.Matrix) {
 }
 
 func ExampleNew() {
-	for _, kind := range []string{"learned", "sinusoidal", "none", "rotary"} {
-		e, err := positional.New(kind, 0, 64, 1)
+	for _, kind := range []string{"learned", "sinusoidal", "grid", "none", "rotary"} {
+		e, err := positional.New(kind, 196, 64, 1)
 		switch {
 		case err != nil:
 			fmt.Println(err)
@@ -39,15 +39,16 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// Learned(max=512, dim=64)
+	// Learned(max=196, dim=64)
 	// Sinusoidal(dim=64)
+	// Grid(height=14, width=14, dim=64)
 	// no positions
-	// rowvec: positional.New: unknown kind "rotary": want learned, sinusoidal or none
+	// rowvec: positional.New: kind "rotary" is not added to embeddings: NewRotary makes it
 }
 
 func ExampleKinds() {
 	fmt.Println(positional.Kinds())
-	// Output: [learned sinusoidal none]
+	// Output: [learned sinusoidal grid none]
 }
 
 func ExampleKindError() {
@@ -56,12 +57,12 @@ func ExampleKindError() {
 	if errors.As(err, &kind) {
 		fmt.Println(kind.Kind, "is none of", positional.Kinds())
 	}
-	// Output: rotary is none of [learned sinusoidal none]
+	// Output: rotary is none of [learned sinusoidal grid none]
 }
 
 func ExampleKindError_Error() {
-	fmt.Println((&positional.KindError{Kind: "rotary"}).Error())
-	// Output: rowvec: positional.New: unknown kind "rotary": want learned, sinusoidal or none
+	fmt.Println((&positional.KindError{Kind: "alibi"}).Error())
+	// Output: rowvec: positional.New: kind "alibi" is not added to embeddings: NewALiBi makes it
 }
 
 func ExampleNewSinusoidal() {

@@ -70,18 +70,7 @@ func (l *Learned) String() string { return fmt.Sprintf("Learned(max=%d, dim=%d)"
 // also if start + dst.Rows exceeds Limit; OverlapError if dst shares memory with the table; then dst is as it was.
 // Without rows, start does not matter.
 func (l *Learned) Fill(dst rowvec.Matrix, start int) error {
-	const op = "positional.Learned.Fill"
-	if err := check.Matrix(op, "dst", dst, l.Dim()); err != nil || dst.Rows == 0 {
-		return err
-	}
-	if err := check.Positions(op, "dst.Rows", dst.Rows, start, l.Limit()); err != nil {
-		return err
-	}
-	if err := check.Apart(op, "dst", dst, "table", l.table); err != nil {
-		return err
-	}
-	copyRows(dst, l.rows(start, dst.Rows))
-	return nil
+	return fill("positional.Learned.Fill", dst, l.table, start)
 }
 
 // AddTo adds row start + i mod seq of the table to row i of x, for each i.
@@ -89,17 +78,7 @@ func (l *Learned) Fill(dst rowvec.Matrix, start int) error {
 // x has a multiple of seq rows and Dim columns; its stride is free. Errors: ShapeError, also if start + seq exceeds
 // Limit; OverlapError if x shares memory with the table; then x is as it was. Without rows, seq and start do not matter.
 func (l *Learned) AddTo(x rowvec.Matrix, seq, start int) error {
-	const op = "positional.Learned.AddTo"
-	if err := checkSequences(op, "x", x, l.Dim(), seq, start, l.Limit()); err != nil || x.Rows == 0 {
-		return err
-	}
-	if err := check.Apart(op, "x", x, "table", l.table); err != nil {
-		return err
-	}
-	for first := 0; first < x.Rows; first += seq {
-		addRows(check.Window(x, first, seq, 0, x.Cols), l.rows(start, seq))
-	}
-	return nil
+	return addTo("positional.Learned.AddTo", x, l.table, seq, start)
 }
 
 // Backward adds the gradient of the table to grad, given the gradient dOut of the result of AddTo: row start + i mod seq
@@ -122,9 +101,4 @@ func (l *Learned) Backward(grad, dOut rowvec.Matrix, seq, start int) error {
 		return err
 	}
 	return rowvec.AddBatches(check.Window(grad, start, seq, 0, l.Dim()), dOut)
-}
-
-// rows returns rows [start, start+n) of the table.
-func (l *Learned) rows(start, n int) rowvec.Matrix {
-	return check.Window(l.table, start, n, 0, l.Dim())
 }

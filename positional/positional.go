@@ -9,10 +9,11 @@ package positional
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
 )
 
 // Encoding is what all kinds of positions have in common.
@@ -38,31 +39,64 @@ type Encoding interface {
 	Fill(dst rowvec.Matrix, start int) error
 }
 
-var kinds = []string{"learned", "sinusoidal", "none"}
+// kinds are all that there are. Those with a constructor of their own are not added to embeddings, and New does not make
+// them.
+var kinds = []struct{ name, constructor string }{
+	{name: "learned"}, {name: "sinusoidal"}, {name: "grid"}, {name: "none"},
+	{"rotary", "NewRotary"}, {"alibi", "NewALiBi"}, {"t5", "NewRelativeBias"},
+}
 
-// Kinds returns the names that New knows.
-func Kinds() []string { return slices.Clone(kinds) }
+// Kinds returns the names of what New makes: encodings that are added to embeddings.
+func Kinds() []string {
+	names, _ := split()
+	return names
+}
 
-// KindError reports a name that New does not know.
+// split returns the kinds that New makes, and the others.
+func split() (added, others []string) {
+	for _, k := range kinds {
+		if k.constructor == "" {
+			added = append(added, k.name)
+		} else {
+			others = append(others, k.name)
+		}
+	}
+	return added, others
+}
+
+// KindError reports a name that New does not know, or that of a kind which is not added to embeddings.
 type KindError struct {
 	Kind string
 }
 
-// Error names the kind and lists those that there are.
+// Error names the kind, and lists those that there are or says which constructor makes it.
 func (e *KindError) Error() string {
-	last := len(kinds) - 1
-	return fmt.Sprintf("rowvec: positional.New: unknown kind %q: want %s or %s", e.Kind,
-		strings.Join(kinds[:last], ", "), kinds[last])
+	for _, k := range kinds {
+		if k.name == e.Kind && k.constructor != "" {
+			return fmt.Sprintf("rowvec: positional.New: kind %q is not added to embeddings: %s makes it", e.Kind, k.constructor)
+		}
+	}
+	added, others := split()
+	return fmt.Sprintf("rowvec: positional.New: unknown kind %q: want %s; %s have constructors of their own", e.Kind,
+		list(added, "or"), list(others, "and"))
+}
+
+// list returns, for instance, "a, b or c".
+func list(names []string, last string) string {
+	n := len(names) - 1
+	return fmt.Sprintf("%s %s %s", strings.Join(names[:n], ", "), last, names[n])
 }
 
 // DefaultMax is the maximum length of a sequence that New assumes where it is told none, as BERT's is.
 const DefaultMax = 512
 
 // New returns an encoding by the name of its kind: "learned" for NewLearned(max, dim, seed), "sinusoidal" for
-// NewSinusoidal(max, dim); a max of 0 stands for DefaultMax. For "none" the Encoding is nil, and so is the error. Any
+// NewSinusoidal(max, dim), "grid" for NewGrid(n, n, dim) where max is n*n, and for another max a ShapeError. A max of 0
+// stands for DefaultMax, but for a grid, which has to be told. For "none" the Encoding is nil, and so is the error. Any
 // other name is a KindError.
 func New(kind string, max, dim int, seed uint64) (Encoding, error) {
-	if max == 0 {
+	const op = "positional.New"
+	if max == 0 && kind != "grid" {
 		max = DefaultMax
 	}
 	switch kind { // no typed nil may get into the interface
@@ -78,8 +112,33 @@ func New(kind string, max, dim int, seed uint64) (Encoding, error) {
 			return nil, err
 		}
 		return s, nil
+	case "grid":
+		side, err := root(op, max)
+		if err != nil {
+			return nil, err
+		}
+		g, err := NewGrid(side, side, dim)
+		if err != nil {
+			return nil, err
+		}
+		return g, nil
 	case "none":
 		return nil, nil
 	}
 	return nil, &KindError{kind}
+}
+
+// root returns the square root of max, which must be a whole number.
+func root(op string, max int) (int, error) {
+	if err := check.AtLeast(op, "max", max, 1); err != nil {
+		return 0, err
+	}
+	side := int(math.Sqrt(float64(max))) // rounded down, or where max is beyond 2^53 one too high
+	if side > max/side {
+		side--
+	}
+	if side*side != max {
+		return 0, &rowvec.ShapeError{Op: op, What: "max", Got: max, Rule: "a square number such as ", Want: side * side}
+	}
+	return side, nil
 }

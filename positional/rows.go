@@ -60,3 +60,32 @@ func addRows(dst, src rowvec.Matrix) {
 		rowvec.Add(dst.Row(i), src.Row(i))
 	}
 }
+
+// fill sets row i of dst to row start + i of a table that holds all positions.
+func fill(op string, dst, table rowvec.Matrix, start int) error {
+	if err := check.Matrix(op, "dst", dst, table.Cols); err != nil || dst.Rows == 0 {
+		return err
+	}
+	if err := check.Positions(op, "dst.Rows", dst.Rows, start, table.Rows); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "dst", dst, "table", table); err != nil {
+		return err
+	}
+	copyRows(dst, check.Window(table, start, dst.Rows, 0, table.Cols))
+	return nil
+}
+
+// addTo adds row start + i mod seq of a table that holds all positions to row i of x, for each i.
+func addTo(op string, x, table rowvec.Matrix, seq, start int) error {
+	if err := checkSequences(op, "x", x, table.Cols, seq, start, table.Rows); err != nil || x.Rows == 0 {
+		return err
+	}
+	if err := check.Apart(op, "x", x, "table", table); err != nil {
+		return err
+	}
+	for first := 0; first < x.Rows; first += seq {
+		addRows(check.Window(x, first, seq, 0, x.Cols), check.Window(table, start, seq, 0, x.Cols))
+	}
+	return nil
+}
