@@ -117,9 +117,9 @@ func TestErrors(t *testing.T) {
 		"grid: no spread":    {func() error { return newGrid(3, 3, 4, LastFrequency()) }, "rowvec: positional.NewGrid: dim is 4, want at least 8"},
 		"grid: tokens":       {func() error { return newGrid(3, 3, 4, ClassTokens(-1)) }, "rowvec: positional.NewGrid: class tokens is -1, want at least 0"},
 		"grid: many tokens":  {func() error { return newGrid(3, 3, 4, ClassTokens(math.MaxInt-5)) }, "rowvec: positional.NewGrid: height is 3, want at most 1"},
-		"grid: base":         {func() error { return newGrid(3, 3, 4, GridBase(0.5)) }, "rowvec: positional.NewGrid: base is 0.5, want a finite one of at least 1"},
-		"grid: base NaN":     {func() error { return newGrid(3, 3, 4, GridBase(math.NaN())) }, "rowvec: positional.NewGrid: base is NaN, want a finite one of at least 1"},
-		"grid: infinite":     {func() error { return newGrid(3, 3, 4, GridBase(math.Inf(1))) }, "rowvec: positional.NewGrid: base is +Inf, want a finite one of at least 1"},
+		"grid: base":         {func() error { return newGrid(3, 3, 4, GridBase(1)) }, "rowvec: positional.NewGrid: base is 1, want a finite one above 1"},
+		"grid: base NaN":     {func() error { return newGrid(3, 3, 4, GridBase(math.NaN())) }, "rowvec: positional.NewGrid: base is NaN, want a finite one above 1"},
+		"grid: infinite":     {func() error { return newGrid(3, 3, 4, GridBase(math.Inf(1))) }, "rowvec: positional.NewGrid: base is +Inf, want a finite one above 1"},
 		"grid: vast":         {func() error { return newGrid(math.MaxInt, 2, 4) }, ""},
 		"grid: vast dim":     {func() error { return newGrid(3, 3, math.MaxInt-3) }, ""},
 		"grid: dims":         {func() error { return g.AddTo(m(6, 5), 3, 0) }, "rowvec: positional.Grid.AddTo: x.Cols is 5, want 4"},
@@ -180,7 +180,7 @@ func TestErrors(t *testing.T) {
 			index   *rowvec.IndexError
 			kind    *KindError
 		)
-		if strings.HasSuffix(err.Error(), ", want a finite one of at least 1") {
+		if strings.HasSuffix(err.Error(), ", want a finite one above 1") {
 			continue // no integer, and so no ShapeError
 		}
 		if !errors.As(err, &shape) && !errors.As(err, &overlap) && !errors.As(err, &index) && !errors.As(err, &kind) &&

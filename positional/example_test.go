@@ -380,3 +380,278 @@ func ExampleSinusoidal_Trainable() {
 	fmt.Println(s.Trainable())
 	// Output: false
 }
+
+// A grid of 2 x 3 patches: the first half of a vector follows from the column, the second from the row.
+func ExampleNewGrid() {
+	g, err := positional.NewGrid(2, 3, 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(g.Table())
+	// Output:
+	// [0.000 1.000 0.000 1.000]
+	// [0.841 0.540 0.000 1.000]
+	// [0.909 -0.416 0.000 1.000]
+	// [0.000 1.000 0.841 0.540]
+	// [0.841 0.540 0.841 0.540]
+	// [0.909 -0.416 0.841 0.540]
+}
+
+func ExampleClassTokens() {
+	g, err := positional.NewGrid(14, 14, 768, positional.ClassTokens(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(g, g.Limit())
+	// Output: Grid(height=14, width=14, dim=768, class tokens=1) 197
+}
+
+func ExampleRowsFirst() {
+	g, err := positional.NewGrid(2, 2, 4, positional.RowsFirst())
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(g.Table())
+	// Output:
+	// [0.000 1.000 0.000 1.000]
+	// [0.000 1.000 0.841 0.540]
+	// [0.841 0.540 0.000 1.000]
+	// [0.841 0.540 0.841 0.540]
+}
+
+func ExampleGridBase() {
+	g, err := positional.NewGrid(1, 2, 8, positional.GridBase(100))
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(g.Table()) // the frequencies are 1 and 1/10
+	// Output:
+	// [0.000 0.000 1.000 1.000 0.000 0.000 1.000 1.000]
+	// [0.841 0.100 0.540 0.995 0.000 0.000 1.000 1.000]
+}
+
+func ExampleLastFrequency() {
+	g, err := positional.NewGrid(1, 2, 8, positional.GridBase(100), positional.LastFrequency())
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(g.Table()) // the frequencies are 1 and 1/100
+	// Output:
+	// [0.000 0.000 1.000 1.000 0.000 0.000 1.000 1.000]
+	// [0.841 0.010 0.540 1.000 0.000 0.000 1.000 1.000]
+}
+
+func ExampleGrid_Fill() {
+	g, err := positional.NewGrid(2, 3, 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	second := zeros(3, 4)
+	if err := g.Fill(second, 3); err != nil {
+		log.Fatal(err)
+	}
+	show(second)
+	// Output:
+	// [0.000 1.000 0.841 0.540]
+	// [0.841 0.540 0.841 0.540]
+	// [0.909 -0.416 0.841 0.540]
+}
+
+// Two images of one row of two patches, each behind its class token.
+func ExampleGrid_AddTo() {
+	g, err := positional.NewGrid(1, 2, 4, positional.ClassTokens(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	x := zeros(2*3, 4)
+	copy(x.Row(3), []float32{10, 10, 10, 10})
+	if err := g.AddTo(x, 3, 0); err != nil {
+		log.Fatal(err)
+	}
+	show(x)
+	// Output:
+	// [0.000 0.000 0.000 0.000]
+	// [0.000 1.000 0.000 1.000]
+	// [0.841 0.540 0.000 1.000]
+	// [10.000 10.000 10.000 10.000]
+	// [0.000 1.000 0.000 1.000]
+	// [0.841 0.540 0.000 1.000]
+}
+
+func ExampleGrid_Table() {
+	g, _ := positional.NewGrid(14, 14, 768)
+	fmt.Println(g.Table().Rows, g.Table().Cols)
+	// Output: 196 768
+}
+
+func ExampleGrid_Kind() {
+	g, _ := positional.NewGrid(14, 14, 768)
+	fmt.Println(g.Kind())
+	// Output: grid
+}
+
+func ExampleGrid_Dim() {
+	g, _ := positional.NewGrid(14, 14, 768)
+	fmt.Println(g.Dim())
+	// Output: 768
+}
+
+func ExampleGrid_Limit() {
+	g, _ := positional.NewGrid(14, 14, 768, positional.ClassTokens(1))
+	fmt.Println(g.Limit())
+	// Output: 197
+}
+
+func ExampleGrid_Trainable() {
+	g, _ := positional.NewGrid(14, 14, 768)
+	fmt.Println(g.Trainable())
+	// Output: false
+}
+
+func ExampleGrid_String() {
+	g, _ := positional.NewGrid(14, 16, 768)
+	fmt.Println(g)
+	// Output: Grid(height=14, width=16, dim=768)
+}
+
+func ExampleLearned_Resized() {
+	l, err := positional.LearnedFrom(rowvec.Matrix{Rows: 3, Cols: 2, Stride: 2, Data: []float32{0, 10, 1, 20, 2, 40}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	longer, err := l.Resized(5)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(longer)
+	show(longer.Table())
+	// Output:
+	// Learned(max=5, dim=2)
+	// [0.000 10.000]
+	// [0.500 15.000]
+	// [1.000 20.000]
+	// [1.500 30.000]
+	// [2.000 40.000]
+}
+
+// A vision transformer trained on 14 x 14 patches behind a class token goes on with larger images.
+func ExampleLearned_ResizedGrid() {
+	l, err := positional.NewLearned(1+14*14, 768, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	larger, err := l.ResizedGrid(1, 14, 14, 24, 24)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(larger)
+	// Output: Learned(max=577, dim=768)
+}
+
+// Training at another length: the parameters remain the table of three rows, the model reads one of five.
+func ExampleResize() {
+	short, err := positional.LearnedFrom(rowvec.Matrix{Rows: 3, Cols: 1, Stride: 1, Data: []float32{0, 10, 20}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	long, err := short.Resized(5)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := positional.NewResize(short.Limit(), long.Limit())
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	// A step of training: the gradient of the long table, then that of the short one, then the tables.
+	gradLong, grad := zeros(5, 1), zeros(3, 1)
+	dOut := rowvec.Matrix{Rows: 5, Cols: 1, Stride: 1, Data: []float32{1, 1, 1, 1, 1}} // by the rest of the model
+	if err := long.Backward(gradLong, dOut, 5, 0); err != nil {
+		log.Fatal(err)
+	}
+	if err := r.Backward(grad, gradLong); err != nil {
+		log.Fatal(err)
+	}
+	if err := rowvec.AddScaled(short.Table().Data, -1, grad.Data); err != nil {
+		log.Fatal(err)
+	}
+	if err := r.Forward(long.Table(), short.Table()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(grad.Data, short.Table().Data, long.Table().Data)
+	// Output: [1.5 2 1.5] [-1.5 8 18.5] [-1.5 3.25 8 13.25 18.5]
+}
+
+func ExampleNewResize() {
+	r, err := positional.NewResize(2, 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	table, out := zeros(2, 1), zeros(4, 1)
+	copy(table.Data, []float32{3, 0})
+	if err := r.Forward(out, table); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Data)
+	// Output: [3 2 1 0]
+}
+
+func ExampleNewGridResize() {
+	r, err := positional.NewGridResize(0, 1, 3, 1, 5)
+	if err != nil {
+		log.Fatal(err)
+	}
+	table, out := zeros(3, 1), zeros(5, 1)
+	copy(table.Data, []float32{0, 1, 0})
+	if err := r.Forward(out, table); err != nil {
+		log.Fatal(err)
+	}
+	show(out)
+	// Output:
+	// [0.000]
+	// [0.594]
+	// [1.000]
+	// [0.594]
+	// [0.000]
+}
+
+func ExampleResize_Forward() {
+	r, _ := positional.NewResize(3, 2) // the ends stay
+	table, out := zeros(3, 2), zeros(2, 2)
+	copy(table.Data, []float32{1, 2, 3, 4, 5, 6})
+	if err := r.Forward(out, table); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Data)
+	// Output: [1 2 5 6]
+}
+
+// What a row of the source has given to a row of the result, it gets back of its gradient.
+func ExampleResize_Backward() {
+	r, _ := positional.NewResize(2, 5)
+	grad, dOut := zeros(2, 1), zeros(5, 1)
+	copy(dOut.Data, []float32{0, 8, 0, 0, 0}) // row 1 is 3/4 of the first and 1/4 of the second
+	if err := r.Backward(grad, dOut); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(grad.Data)
+	// Output: [6 2]
+}
+
+func ExampleResize_From() {
+	r, _ := positional.NewGridResize(1, 14, 14, 24, 24)
+	fmt.Println(r.From())
+	// Output: 197
+}
+
+func ExampleResize_To() {
+	r, _ := positional.NewGridResize(1, 14, 14, 24, 24)
+	fmt.Println(r.To())
+	// Output: 577
+}
+
+func ExampleResize_String() {
+	r, _ := positional.NewGridResize(1, 14, 14, 24, 24)
+	fmt.Println(r)
+	// Output: Resize(1 + 14 x 14 to 1 + 24 x 24)
+}

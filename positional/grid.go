@@ -37,7 +37,8 @@ func ClassTokens(n int) GridOption { return func(g *Grid) { g.classTokens = n } 
 // Xie, He, 2021) comes out, by the order in which its code numbers the grid.
 func RowsFirst() GridOption { return func(g *Grid) { g.rowsFirst = true } }
 
-// GridBase sets the base of the frequencies, which code often calls their temperature, to b instead of 10000.
+// GridBase sets the base of the frequencies, which code often calls their temperature, to b instead of 10000. It must
+// be above 1 and finite.
 func GridBase(b float64) GridOption { return func(g *Grid) { g.base = b } }
 
 // LastFrequency spreads the frequencies so that the last one is the inverse of the base: f(i) = 10000^(-i/(dim/4-1)), as in
@@ -47,7 +48,7 @@ func LastFrequency() GridOption { return func(g *Grid) { g.lastFrequency = true 
 
 // NewGrid returns the encoding of height x width places, with a table of all of them. It is a ShapeError if height or width
 // is below 1, if dim is below 1 or no multiple of 4, if there are fewer than 0 class tokens, or if the table cannot be
-// addressed, and another error if the base is not a finite number of at least 1.
+// addressed, and another error if the base is not a finite one above 1.
 func NewGrid(height, width, dim int, options ...GridOption) (*Grid, error) {
 	const op = "positional.NewGrid"
 	g := &Grid{height: height, width: width, base: 10000}
@@ -72,8 +73,8 @@ func NewGrid(height, width, dim int, options ...GridOption) (*Grid, error) {
 	if err := check.MultipleOf(op, "dim", dim, 4); err != nil {
 		return nil, err
 	}
-	if !(g.base >= 1 && g.base <= math.MaxFloat64) {
-		return nil, fmt.Errorf("rowvec: %s: base is %v, want a finite one of at least 1", op, g.base)
+	if !(g.base > 1 && g.base <= math.MaxFloat64) {
+		return nil, fmt.Errorf("rowvec: %s: base is %v, want a finite one above 1", op, g.base)
 	}
 	table, err := check.NewMatrix(op, "class tokens + height*width", g.Limit(), dim)
 	if err != nil {
@@ -133,14 +134,23 @@ func (g *Grid) Trainable() bool { return false }
 // Table returns all positions, without a copy. They are not to be written to.
 func (g *Grid) Table() rowvec.Matrix { return g.table }
 
-// String returns, for instance, "Grid(height=14, width=14, dim=768)", or with a class token "Grid(1 + height=14, width=14,
-// dim=768)".
+// String returns, for instance, "Grid(height=14, width=14, dim=768)"; what options have changed is named too, as in
+// "Grid(height=14, width=14, dim=768, class tokens=1)".
 func (g *Grid) String() string {
-	prefix := ""
+	text := fmt.Sprintf("Grid(height=%d, width=%d, dim=%d", g.height, g.width, g.Dim())
 	if g.classTokens > 0 {
-		prefix = fmt.Sprintf("%d + ", g.classTokens)
+		text += fmt.Sprintf(", class tokens=%d", g.classTokens)
 	}
-	return fmt.Sprintf("Grid(%sheight=%d, width=%d, dim=%d)", prefix, g.height, g.width, g.Dim())
+	if g.base != 10000 {
+		text += fmt.Sprintf(", base=%v", g.base)
+	}
+	if g.rowsFirst {
+		text += ", rows first"
+	}
+	if g.lastFrequency {
+		text += ", last frequency"
+	}
+	return text + ")"
 }
 
 // Fill sets row i of dst to position start + i. dst has Dim columns; its stride is free. Errors: ShapeError, also if

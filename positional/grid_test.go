@@ -29,7 +29,7 @@ func TestGridFormula(t *testing.T) {
 		rowsFirst, last            bool
 	}{
 		{1, 1, 4, 0, 10000, false, false}, {2, 3, 4, 1, 10000, false, false}, {5, 2, 8, 3, 10000, true, false},
-		{7, 9, 60, 0, 10000, false, true}, {1, 40, 16, 1, 100, true, true}, {33, 1, 12, 2, 1, false, false},
+		{7, 9, 60, 0, 10000, false, true}, {1, 40, 16, 1, 100, true, true}, {33, 1, 12, 2, 1.5, false, false},
 		{14, 14, 192, 1, 10000, false, false}, {3, 4, 8, 0, math.MaxFloat64, false, true},
 	} {
 		options := []GridOption{ClassTokens(c.tokens), GridBase(c.base), nil}
@@ -154,8 +154,10 @@ func TestGridAgainstLoops(t *testing.T) {
 
 func TestGridProperties(t *testing.T) {
 	for want, g := range map[string]*Grid{
-		"Grid(height=14, width=9, dim=64)":     grid(t, 14, 9, 64),
-		"Grid(2 + height=1, width=3, dim=100)": grid(t, 1, 3, 100, ClassTokens(2)),
+		"Grid(height=14, width=9, dim=64)":                 grid(t, 14, 9, 64),
+		"Grid(height=1, width=3, dim=100, class tokens=2)": grid(t, 1, 3, 100, ClassTokens(2)),
+		"Grid(height=2, width=2, dim=8, class tokens=1, base=100, rows first, last frequency)": grid(t, 2, 2, 8, RowsFirst(),
+			GridBase(100), LastFrequency(), ClassTokens(1)),
 	} {
 		if g.String() != want || g.Kind() != "grid" || g.Trainable() {
 			t.Errorf("%v: %q, trainable: %v; want %s", g, g.Kind(), g.Trainable(), want)

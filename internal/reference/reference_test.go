@@ -28,6 +28,8 @@ func TestFiles(t *testing.T) {
 		"bag.json":          len(BagCases(t)),
 		"output.json":       len(OutputCases(t)),
 		"norm.json":         len(NormCases(t)),
+		"resize.json":       len(ResizeCases(t)),
+		"grid.json":         len(GridCases(t)),
 	}
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
