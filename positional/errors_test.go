@@ -327,20 +327,20 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestRoot: the root is a whole number at squares alone, also beyond 2^53, and the error names the next square below.
-func TestRoot(t *testing.T) {
+// TestSideOf: there is a side of squares alone, also beyond 2^53, and the error names the next square below.
+func TestSideOf(t *testing.T) {
 	largest := 46340 // its square has 31 bits
 	if math.MaxInt > math.MaxInt32 {
 		largest <<= 16
 	}
 	for _, k := range []int{2, 3, 100, 46340, largest - 1, largest} {
-		if side, err := root("op", k*k); err != nil || side != k {
-			t.Errorf("the root of %d is %d, %v", k*k, side, err)
+		if side, err := sideOf("op", k*k); err != nil || side != k {
+			t.Errorf("the side of %d is %d, %v", k*k, side, err)
 		}
 		for _, max := range []int{k*k - 1, (k-1)*(k-1) + 1} {
 			var shape *rowvec.ShapeError
-			if _, err := root("op", max); !errors.As(err, &shape) || shape.Want != (k-1)*(k-1) {
-				t.Errorf("the root of %d: %v", max, err)
+			if _, err := sideOf("op", max); !errors.As(err, &shape) || shape.Want != (k-1)*(k-1) {
+				t.Errorf("the side of %d: %v", max, err)
 			}
 		}
 	}

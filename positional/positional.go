@@ -1,10 +1,26 @@
-// Package positional tells a model where in its sequence a token stands: vectors of positions, fixed or learned, that are
-// added to those of the tokens.
+// Package positional tells a model where in its sequence a token stands, by every encoding that transformers have in use.
+//
+// Some are vectors that are added to those of the tokens. New makes them by name, lookup.NewLayer takes them, and AddTo
+// adds them to any matrix:
+//
+//   - learned: NewLearned, a table that is trained, as in BERT, GPT-2 and ViT. Resized, ResizedGrid and Resize make it longer
+//     or shorter, by interpolation that can be trained through.
+//   - sinusoidal: NewSinusoidal, fixed, for any length, as in "Attention is all you need" (2017), Tensor2Tensor and Marian.
+//   - grid: NewGrid, fixed, for the patches of images by their rows and columns, as in MAE, MoCo v3 and simple ViT.
+//
+// Others belong to each attention of the model, which holds them itself:
+//
+//   - rotary: NewRotary turns queries and keys by angles that grow with their positions, before their products, as in
+//     GPT-NeoX, LLaMA, Mistral and Qwen.
+//   - alibi: NewALiBi adds to the scores of queries and keys a number in proportion to their distance, as in BLOOM and MPT.
+//   - t5: NewRelativeBias adds to them a learned number for each head and range of distances, as in T5 and its kin.
 //
 // A batch of sequences (batch, seq, dim) is a matrix of batch*seq rows and dim columns, one sequence behind the other.
 // What is added to row i belongs to position start + i mod seq; start is not 0 where a decoder continues from a cache.
 //
-// Any number of goroutines may use one encoding, except while a learned table or its gradient is being written to.
+// What is computed from angles is exact to half a float32 step, however far a position is, and all results have the same
+// bits on every machine. Any number of goroutines may use one encoding, except while a learned table or its gradient is
+// being written to.
 package positional
 
 import (
@@ -113,7 +129,7 @@ func New(kind string, max, dim int, seed uint64) (Encoding, error) {
 		}
 		return s, nil
 	case "grid":
-		side, err := root(op, max)
+		side, err := sideOf(op, max)
 		if err != nil {
 			return nil, err
 		}
@@ -128,8 +144,8 @@ func New(kind string, max, dim int, seed uint64) (Encoding, error) {
 	return nil, &KindError{kind}
 }
 
-// root returns the square root of max, which must be a whole number.
-func root(op string, max int) (int, error) {
+// sideOf returns the side of a square grid of max places: the square root, which must be a whole number.
+func sideOf(op string, max int) (int, error) {
 	if err := check.AtLeast(op, "max", max, 1); err != nil {
 		return 0, err
 	}
