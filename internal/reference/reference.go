@@ -70,6 +70,31 @@ type Positions struct {
 	Torch   Matrix `json:"torch"` // the same by PyTorch, which adds in another order: see SumError
 }
 
+// Resize is a case of a table of positions that PyTorch interpolates: linearly if it is no grid, or bicubically, each with the
+// ends kept. Its places and weights are those of float32.
+type Resize struct {
+	Name   string `json:"name"`
+	Prefix int    `json:"prefix"` // rows in front of a grid
+	From   [2]int `json:"from"`   // height and width, or 1 and the number of rows
+	To     [2]int `json:"to"`
+	Table  Matrix `json:"table"`
+	Out    Matrix `json:"out"`
+	DOut   Matrix `json:"dout"` // the gradient of Out
+	Grad   Matrix `json:"grad"` // of Table
+}
+
+// Linear reports whether the case is no grid.
+func (r *Resize) Linear() bool { return r.Name == fmt.Sprintf("%d to %d", r.From[1], r.To[1]) }
+
+// Grid is a case of MAE's 2-D sine-cosine table, computed in float64 and rounded once.
+type Grid struct {
+	Name        string `json:"name"`
+	Side        int    `json:"side"`
+	Dim         int    `json:"dim"`
+	ClassTokens int    `json:"class_tokens"`
+	Table       Matrix `json:"table"`
+}
+
 // Layer is a case of the complete layer of a transformer, without dropout: Scale times row IDs[i] of Table plus row
 // i mod Seq of Positions, and back.
 type Layer struct {
@@ -234,31 +259,6 @@ type Output struct {
 	Grad    Matrix `json:"grad"` // of Table
 }
 
-// Resize is a case of a table of positions that PyTorch interpolates: linearly if it is no grid, or bicubically, each with the
-// ends kept. Its places and weights are those of float32.
-type Resize struct {
-	Name   string `json:"name"`
-	Prefix int    `json:"prefix"` // rows in front of a grid
-	From   [2]int `json:"from"`   // height and width, or 1 and the number of rows
-	To     [2]int `json:"to"`
-	Table  Matrix `json:"table"`
-	Out    Matrix `json:"out"`
-	DOut   Matrix `json:"dout"` // the gradient of Out
-	Grad   Matrix `json:"grad"` // of Table
-}
-
-// Linear reports whether the case is no grid.
-func (r *Resize) Linear() bool { return r.Name == fmt.Sprintf("%d to %d", r.From[1], r.To[1]) }
-
-// Grid is a case of MAE's 2-D sine-cosine table, computed in float64 and rounded once.
-type Grid struct {
-	Name        string `json:"name"`
-	Side        int    `json:"side"`
-	Dim         int    `json:"dim"`
-	ClassTokens int    `json:"class_tokens"`
-	Table       Matrix `json:"table"`
-}
-
 // ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
 // it gets; so do the functions below.
 func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }
@@ -277,6 +277,12 @@ func PositionsCases(tb testing.TB) []Positions {
 	tb.Helper()
 	return load[Positions](tb, "positions.json")
 }
+
+// ResizeCases returns the cases of resize.json.
+func ResizeCases(tb testing.TB) []Resize { tb.Helper(); return load[Resize](tb, "resize.json") }
+
+// GridCases returns the cases of grid.json.
+func GridCases(tb testing.TB) []Grid { tb.Helper(); return load[Grid](tb, "grid.json") }
 
 // LayerCases returns the cases of layer.json.
 func LayerCases(tb testing.TB) []Layer { tb.Helper(); return load[Layer](tb, "layer.json") }
@@ -313,12 +319,6 @@ func UpdateCases(tb testing.TB) []Update { tb.Helper(); return load[Update](tb, 
 
 // BagCases returns the cases of bag.json.
 func BagCases(tb testing.TB) []Bag { tb.Helper(); return load[Bag](tb, "bag.json") }
-
-// ResizeCases returns the cases of resize.json.
-func ResizeCases(tb testing.TB) []Resize { tb.Helper(); return load[Resize](tb, "resize.json") }
-
-// GridCases returns the cases of grid.json.
-func GridCases(tb testing.TB) []Grid { tb.Helper(); return load[Grid](tb, "grid.json") }
 
 func load[T any](tb testing.TB, name string) []T {
 	tb.Helper()

@@ -16,6 +16,8 @@ func TestFiles(t *testing.T) {
 		"scatter.json":      len(ScatterCases(t)),
 		"embedding.json":    len(EmbeddingCases(t)),
 		"positions.json":    len(PositionsCases(t)),
+		"resize.json":       len(ResizeCases(t)),
+		"grid.json":         len(GridCases(t)),
 		"layer.json":        len(LayerCases(t)),
 		"bert.json":         len(BERTCases(t)),
 		"sinusoid.json":     len(SinusoidCases(t)),
