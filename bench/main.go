@@ -3,6 +3,7 @@
 //	go run ./bench            the complete embedding layer over a real text, forward and backward, and a training on it
 //	go run ./bench kernels    every kernel against naive Go
 //	go run ./bench peers      the same jobs as NumPy, PyTorch, vek and gonum
+//	go run ./bench positions  how exact positions are, near and far
 //	go test -bench . ./bench  the same kernels as benchmarks, for benchstat
 //
 // Machines are shared and noisy, so that an absolute time proves nothing: all sides of a comparison run in turn, round
@@ -23,6 +24,8 @@ const usage = `Usage: go run ./bench [flags]          the complete embedding lay
        go run ./bench kernels [flags]  every kernel against naive Go (-h for its flags)
        go run ./bench peers [flags]    against NumPy, PyTorch, vek and gonum (-h for its flags);
                                        -peers PYTHON is short for peers -python PYTHON
+       go run ./bench positions [flags]
+                                       how exact positions are, near and far (-h for its flags)
        go test -bench . ./bench        the same kernels as benchmarks, for benchstat
 
 Runs GPT-2's embedding layer (50,257 tokens x 768, 1,024 positions, scaled) forward and
@@ -41,6 +44,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	if len(args) > 0 && args[0] == "peers" {
 		return runPeers(args[1:], stdout, stderr, contests, sample)
+	}
+	if len(args) > 0 && args[0] == "positions" {
+		return runPositions(args[1:], stdout, stderr)
 	}
 	for i, arg := range args {
 		if name, _, _ := strings.Cut(arg, "="); name == "-peers" || name == "--peers" {

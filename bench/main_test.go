@@ -195,6 +195,10 @@ func TestFlags(t *testing.T) {
 		{[]string{"-peers=python3", "-match", "nothing"}, 1, "no case"},
 		{[]string{"-peers", "python3", "-text", "x"}, 2, "-text"},
 		{[]string{"peers", "-match", "("}, 2, "regular expression"},
+		{[]string{"-h"}, 0, "positions"},
+		{[]string{"positions", "-h"}, 0, "-json"},
+		{[]string{"positions", "-rounds", "3"}, 2, "-rounds"},
+		{[]string{"positions", "far"}, 2, `unknown argument "far"`},
 	} {
 		var out, errs bytes.Buffer
 		if status := run(x.args, &out, &errs); status != x.status || !strings.Contains(errs.String(), x.want) {

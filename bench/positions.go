@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/exact"
+	"github.com/rowvec/rowvec/internal/exact/bigmath"
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/positional"
+)
+
+const positionsUsage = `Usage: go run ./bench positions [flags]
+
+Measures how exact sinusoidal positions are, near and far, against math/big: those of
+positional.Sinusoidal, at every instruction set of this machine, and those of the usual code
+in float32. Fails if instruction sets do not agree bit for bit.
+
+`
+
+func runPositions(args []string, stdout, stderr io.Writer) int {
+	flags := newFlags("bench positions", positionsUsage, stderr)
+	asJSON := flags.Bool("json", false, "print JSON")
+	if status, done := parse(flags, args); done {
+		return status
+	}
+	r, err := measurePositions([]int{64, 512}, []int64{512, 2047, 65535, 999999, 1 << 24, 1<<31 - 1})
+	if err == nil && *asJSON {
+		out := json.NewEncoder(stdout)
+		out.SetIndent("", "  ")
+		err = out.Encode(r)
+	} else if err == nil {
+		_, err = io.WriteString(stdout, r.table())
+	}
+	return exit(err, stderr)
+}
+
+// positionsReport is what the job has found out.
+type positionsReport struct {
+	Levels  []string        `json:"levels"` // that have the same bits
+	Results []positionError `json:"results"`
+}
+
+// positionError is a line of the report: the largest absolute errors of the elements of one position.
+type positionError struct {
+	Dim      int     `json:"dim"`
+	Position int64   `json:"position"`
+	Rowvec   float64 `json:"rowvec"`
+	Float32  float64 `json:"float32"`
+}
+
+func measurePositions(dims []int, positions []int64) (*positionsReport, error) {
+	r := &positionsReport{Levels: thisHost().Levels}
+	for _, dim := range dims {
+		s, err := positional.NewSinusoidal(0, dim)
+		if err != nil {
+			return nil, err
+		}
+		frequencies := make([]*big.Float, (dim+1)/2)
+		for i := range frequencies {
+			frequencies[i] = bigmath.Frequency(10000, 2*i, dim)
+		}
+		div := usualFrequencies(dim)
+		for _, position := range positions {
+			if position >= math.MaxInt { // where an int has 32 bits
+				continue
+			}
+			row, err := positionRow(s, int(position))
+			if err != nil {
+				return nil, err
+			}
+			x := positionError{Dim: dim, Position: position}
+			for i, f := range frequencies {
+				angle := new(big.Float).SetPrec(320).SetInt64(position)
+				sin, cos := bigmath.SinCos(angle.Mul(angle, f))
+				usualSin, usualCos := usual(position, div[i])
+				x.Rowvec = max(x.Rowvec, bigmath.Diff(float64(row[2*i]), sin))
+				x.Float32 = max(x.Float32, bigmath.Diff(float64(usualSin), sin))
+				if 2*i+1 < dim {
+					x.Rowvec = max(x.Rowvec, bigmath.Diff(float64(row[2*i+1]), cos))
+					x.Float32 = max(x.Float32, bigmath.Diff(float64(usualCos), cos))
+				}
+			}
+			r.Results = append(r.Results, x)
+		}
+	}
+	return r, nil
+}
+
+// positionRow returns the vector of a position, which must be the same at every instruction set.
+func positionRow(s *positional.Sinusoidal, position int) ([]float32, error) {
+	var first []float32
+	for _, level := range isa.Available {
+		m, err := rowvec.NewMatrix(1, s.Dim())
+		if err != nil {
+			return nil, err
+		}
+		undo := isa.Set(level)
+		err = s.Fill(m, position)
+		undo()
+		if err != nil {
+			return nil, err
+		}
+		if first == nil {
+			first = m.Data
+		} else if !slices.Equal(first, m.Data) {
+			return nil, fmt.Errorf("position %d, dim %d: %v differs from %v", position, s.Dim(), level, isa.Available[0])
+		}
+	}
+	return first, nil
+}
+
+// The usual code computes exp(arange(0, dim, 2) * (-log(10000)/dim)) and the sines and cosines of position times that, in
+// float32 throughout. The functions here round each step to float32, as NumPy and PyTorch do, and have each exponential and
+// each sine and cosine as exact as a float32 can be, which those of NumPy and PyTorch come near.
+
+func usualFrequencies(dim int) []float32 {
+	factor := float32(-exact.Log(10000) / float64(dim))
+	frequencies := make([]float32, (dim+1)/2)
+	for i := range frequencies {
+		frequencies[i] = float32(exact.Exp(float64(float32(2*i) * factor)))
+	}
+	return frequencies
+}
+
+func usual(position int64, frequency float32) (sin, cos float32) {
+	s, c := exact.SinCos(float64(float32(position) * frequency))
+	return float32(s), float32(c)
+}
+
+const positionsLegend = `
+rowvec   positional.Sinusoidal, the same bits at %s
+float32  the usual code of NumPy and PyTorch: position * exp(arange(0, dim, 2) *
+         (-log(10000)/dim)), each step rounded to float32, and of that a sine and a cosine
+         as exact as a float32 can be
+Half a step of a float32 next to 1 is 3.0e-08.
+`
+
+// table prints at most 90 columns.
+func (r *positionsReport) table() string {
+	var b strings.Builder
+	b.WriteString("Largest absolute error of the elements of a sinusoidal position\n\n")
+	fmt.Fprintf(&b, "%5s%16s%12s%12s\n", "dim", "position", "rowvec", "float32")
+	for i, x := range r.Results {
+		if i > 0 && r.Results[i-1].Dim != x.Dim {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%5d%16s%12.1e%12.1e\n", x.Dim, thousands(int(x.Position)), x.Rowvec, x.Float32)
+	}
+	fmt.Fprintf(&b, positionsLegend, strings.Join(r.Levels, ", "))
+	return b.String()
+}
