@@ -9,8 +9,8 @@ import (
 	"github.com/rowvec/rowvec/internal/philox"
 )
 
-// Learned is a trainable table with a row for each position, and none beyond. What writes to Table() excludes all other
-// use of it.
+// Learned is a trainable table with a row for each position, and none beyond; Resized and ResizedGrid make longer and
+// shorter ones of it. What writes to Table() excludes all other use of it.
 type Learned struct {
 	table rowvec.Matrix
 }

@@ -33,7 +33,8 @@ func resizeGrid(t testing.TB, prefix, fromHeight, fromWidth, toHeight, toWidth i
 
 // resizes are interpolations up and down, of odd sizes and even ones, from and to single rows, and to the same size.
 func resizes(t testing.TB) (all []*Resize) {
-	for _, c := range [][2]int{{1, 1}, {1, 6}, {6, 1}, {2, 2}, {2, 9}, {9, 2}, {7, 7}, {8, 15}, {15, 8}, {10, 23}, {23, 10}, {3, 200}, {200, 3}} {
+	for _, c := range [][2]int{{1, 1}, {1, 6}, {6, 1}, {2, 2}, {2, 9}, {9, 2}, {7, 7}, {8, 15}, {15, 8}, {10, 23}, {23, 10},
+		{3, 200}, {200, 3}} {
 		all = append(all, resize(t, c[0], c[1]))
 	}
 	for _, c := range [][5]int{{0, 1, 1, 1, 1}, {2, 1, 1, 3, 2}, {1, 3, 3, 1, 1}, {0, 2, 2, 5, 6}, {1, 3, 2, 6, 7}, {0, 5, 5, 5, 5},
@@ -142,7 +143,8 @@ func TestResizeWeights(t *testing.T) {
 func TestResizePlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
-		a := axis{1 + int(r.Uint64N(math.MaxInt)>>r.UintN(bits.UintSize-1)), 1 + int(r.Uint64N(math.MaxInt)>>r.UintN(bits.UintSize-1)), r.IntN(2) == 1}
+		size := func() int { return 1 + int(r.Uint64N(math.MaxInt)>>r.UintN(bits.UintSize-1)) }
+		a := axis{size(), size(), r.IntN(2) == 1}
 		at := r.IntN(a.to)
 		if k := r.IntN(8); k < 2 {
 			at = k * (a.to - 1)
@@ -397,8 +399,10 @@ func TestResized(t *testing.T) {
 	}
 	got, err := l.ResizedGrid(1, 6, 6, 4, 9)
 	check(got, err, resizeGrid(t, 1, 6, 6, 4, 9))
-	if same, err := l.Resized(37); err != nil || &same.Table().Data[0] == &l.Table().Data[0] || !slices.Equal(same.Table().Data, before.Data) {
-		t.Errorf("the same size is no copy: %v", err)
+	same, err := l.Resized(37)
+	check(same, err, resize(t, 37, 37))
+	if &same.Table().Data[0] == &l.Table().Data[0] || !slices.Equal(same.Table().Data, before.Data) {
+		t.Error("the same size is no copy")
 	}
 	if !slices.Equal(l.Table().Data, before.Data) {
 		t.Error("the table has changed")

@@ -254,8 +254,8 @@ def resize():
                                     (31, 200)]):
         cases.append(resize_case("%d to %d" % (old, new), 1000 + k, 0, (old,), (new,), 3 if old < 30 else 1))
     for k, (prefix, old, new) in enumerate([
-            (0, (3, 3), (5, 5)), (1, (4, 5), (7, 3)), (2, (1, 1), (3, 2)), (1, (1, 4), (2, 7)), (0, (6, 6), (6, 6)), (0, (6, 7), (2, 9)),
-            (1, (5, 5), (1, 1)), (0, (2, 2), (9, 6)), (0, (3, 2), (8, 8)), (1, (14, 14), (24, 24)), (1, (16, 16), (9, 11))]):
+            (0, (3, 3), (5, 5)), (1, (4, 5), (7, 3)), (2, (1, 1), (3, 2)), (1, (1, 4), (2, 7)), (0, (6, 6), (6, 6)),
+            (0, (6, 7), (2, 9)), (1, (5, 5), (1, 1)), (0, (2, 2), (9, 6)), (0, (3, 2), (8, 8)), (1, (14, 14), (24, 24)), (1, (16, 16), (9, 11))]):
         name = "%d + %d x %d to %d x %d" % ((prefix,) + old + new)
         cases.append(resize_case(name, 1050 + k, prefix, old, new, 2 if old[0] < 5 else 1))
     write("resize", "Tables of positions interpolated by PyTorch's nn.functional.interpolate with align_corners=True, and the "
@@ -275,9 +275,10 @@ def grid_case(side, dim, class_token):
 
 
 def grid():
-    write("grid", "The 2-D sine-cosine table of MAE (facebookresearch/mae, util/pos_embed.py), which is that of He et al. 2021: the "
-          "first half of a row encodes the column of a patch, the second its row, each by sines and then cosines; computed by "
-          "NumPy in float64 and rounded once.", [grid_case(3, 4, 0), grid_case(7, 16, 1), grid_case(14, 8, 1), grid_case(5, 64, 0)])
+    write("grid", "The 2-D sine-cosine table of MAE (facebookresearch/mae, util/pos_embed.py), which is that of He et al. "
+          "2021: the first half of a row encodes the column of a patch, the second its row, each by sines and then cosines; "
+          "computed by NumPy in float64 and rounded once.",
+          [grid_case(3, 4, 0), grid_case(7, 16, 1), grid_case(14, 8, 1), grid_case(5, 64, 0)])
 
 
 # The complete layer.
