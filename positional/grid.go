@@ -157,7 +157,7 @@ func (g *Grid) String() string {
 // start + dst.Rows exceeds Limit; OverlapError if dst shares memory with the table; then dst is as it was. Without rows,
 // start does not matter.
 func (g *Grid) Fill(dst rowvec.Matrix, start int) error {
-	return fill("positional.Grid.Fill", dst, g.table, start)
+	return fillFrom("positional.Grid.Fill", dst, g.table, start)
 }
 
 // AddTo adds position start + i mod seq to row i of x, for each i.
@@ -165,5 +165,5 @@ func (g *Grid) Fill(dst rowvec.Matrix, start int) error {
 // x has a multiple of seq rows and Dim columns; its stride is free. Errors: ShapeError, also if start + seq exceeds
 // Limit; OverlapError if x shares memory with the table; then x is as it was. Without rows, seq and start do not matter.
 func (g *Grid) AddTo(x rowvec.Matrix, seq, start int) error {
-	return addTo("positional.Grid.AddTo", x, g.table, seq, start)
+	return addFrom("positional.Grid.AddTo", x, g.table, seq, start)
 }

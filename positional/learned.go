@@ -70,7 +70,7 @@ func (l *Learned) String() string { return fmt.Sprintf("Learned(max=%d, dim=%d)"
 // also if start + dst.Rows exceeds Limit; OverlapError if dst shares memory with the table; then dst is as it was.
 // Without rows, start does not matter.
 func (l *Learned) Fill(dst rowvec.Matrix, start int) error {
-	return fill("positional.Learned.Fill", dst, l.table, start)
+	return fillFrom("positional.Learned.Fill", dst, l.table, start)
 }
 
 // AddTo adds row start + i mod seq of the table to row i of x, for each i.
@@ -78,7 +78,7 @@ func (l *Learned) Fill(dst rowvec.Matrix, start int) error {
 // x has a multiple of seq rows and Dim columns; its stride is free. Errors: ShapeError, also if start + seq exceeds
 // Limit; OverlapError if x shares memory with the table; then x is as it was. Without rows, seq and start do not matter.
 func (l *Learned) AddTo(x rowvec.Matrix, seq, start int) error {
-	return addTo("positional.Learned.AddTo", x, l.table, seq, start)
+	return addFrom("positional.Learned.AddTo", x, l.table, seq, start)
 }
 
 // Backward adds the gradient of the table to grad, given the gradient dOut of the result of AddTo: row start + i mod seq

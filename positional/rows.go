@@ -61,8 +61,8 @@ func addRows(dst, src rowvec.Matrix) {
 	}
 }
 
-// fill sets row i of dst to row start + i of a table that holds all positions.
-func fill(op string, dst, table rowvec.Matrix, start int) error {
+// fillFrom sets row i of dst to row start + i of a table that holds all positions.
+func fillFrom(op string, dst, table rowvec.Matrix, start int) error {
 	if err := check.Matrix(op, "dst", dst, table.Cols); err != nil || dst.Rows == 0 {
 		return err
 	}
@@ -76,8 +76,8 @@ func fill(op string, dst, table rowvec.Matrix, start int) error {
 	return nil
 }
 
-// addTo adds row start + i mod seq of a table that holds all positions to row i of x, for each i.
-func addTo(op string, x, table rowvec.Matrix, seq, start int) error {
+// addFrom adds row start + i mod seq of a table that holds all positions to row i of x, for each i.
+func addFrom(op string, x, table rowvec.Matrix, seq, start int) error {
 	if err := checkSequences(op, "x", x, table.Cols, seq, start, table.Rows); err != nil || x.Rows == 0 {
 		return err
 	}
