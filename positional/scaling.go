@@ -13,12 +13,12 @@ import (
 // bits on every machine.
 //
 // The kinds are Linear, NTK, DynamicNTK, YaRN, Llama3 and LongRoPE. They follow the formulas of Hugging Face's
-// transformers (modeling_rope_utils.py), in float64 where that has float32, so that frequencies differ from those in its
-// models by a few units in the last place of a float32.
+// transformers (modeling_rope_utils.py), in float64 where that has float32: its frequencies are off by up to 5e-7 of
+// themselves.
 type Scaling interface {
 	fmt.Stringer
 
-	// Kind returns the name that transformers knows the scaling by as its rope_type.
+	// Kind returns a short name, by which transformers knows the scaling as a rope_type; it has none for NTK.
 	Kind() string
 
 	// Frequencies returns the frequencies of dim/2 pairs of columns whose unscaled ones are base^(-2i/dim), for a
@@ -52,7 +52,8 @@ type NTK struct {
 }
 
 // DynamicNTK is the dynamic scaling of emozilla (r/LocalLLaMA, 2023): that of NTK with a factor that grows with the
-// sequence, Factor*length/Original - (Factor-1), once it is longer than Original, and nothing before.
+// sequence, Factor*length/Original - (Factor-1), once it is longer than Original, and is 1 before. It grows also where
+// Factor is 1.
 type DynamicNTK struct {
 	Factor   float64 // at least 1
 	Original int     // the most positions of a sequence in training
@@ -250,8 +251,8 @@ func (s YaRN) Frequencies(dim int, base float64, length int) (Frequencies, error
 	}
 	low, high = max(low, 0), min(high, float64(dim-1))
 	if high <= low {
-		// So has the reference it where the two are equal. Where high is less, it would divide the high frequencies in
-		// place of the low ones; that takes fewer than 7 positions, or more than there are for any base in use.
+		// So has the reference it where the two are equal. Where high is less, it divides the high frequencies in place
+		// of the low ones; that takes fewer positions, or a smaller base, than any model has.
 		high = low + 0.001
 	}
 	f := scaled(dim, base)
@@ -289,9 +290,10 @@ func (s Llama3) Frequencies(dim int, base float64, length int) (Frequencies, err
 		return Frequencies{}, fmt.Errorf("rowvec: %s: HighFrequency is %v, want a finite one above LowFrequency, which is %v",
 			op, s.HighFrequency, s.LowFrequency)
 	}
-	f, logBase := scaled(dim, base), exact.Log(base)
+	f := scaled(dim, base)
 	for i := range f.Multipliers {
-		turns := exact.Exp(float64(-float64(2*i)/float64(dim)*logBase)) / (2 * math.Pi) // per position
+		frequency := exact.Frequency(base, uint64(2*i), uint64(dim))
+		turns := float64(float64(frequency.Hi)*0x1p-64) + float64(float64(frequency.Lo)*0x1p-128) // per position
 		keep := (float64(float64(s.Original)*turns) - s.LowFrequency) / (s.HighFrequency - s.LowFrequency)
 		keep = min(max(keep, 0), 1)
 		f.Multipliers[i] = (1-keep)/s.Factor + keep

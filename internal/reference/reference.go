@@ -259,6 +259,86 @@ type Output struct {
 	Grad    Matrix `json:"grad"` // of Table
 }
 
+// Scaling is a case of a scaling of rotary frequencies.
+type Scaling struct {
+	Name        string         `json:"name"`
+	Kind        string         `json:"kind"`
+	Dim         int            `json:"dim"`
+	Base        float64        `json:"base"`
+	Length      int            `json:"length"`
+	Options     ScalingOptions `json:"options"`
+	Frequencies []float64      `json:"frequencies"` // of dim/2 pairs, in radians per position
+	Attention   float64        `json:"attention"`   // what sines and cosines are multiplied by
+}
+
+// ScalingOptions has the options of all kinds, 0 where there is none.
+type ScalingOptions struct {
+	Factor       float64   `json:"factor"`
+	Original     int       `json:"original"`
+	BetaFast     float64   `json:"beta_fast"`
+	BetaSlow     float64   `json:"beta_slow"`
+	Attention    float64   `json:"attention"`
+	MScale       float64   `json:"mscale"`
+	MScaleAllDim float64   `json:"mscale_all_dim"`
+	Truncate     *bool     `json:"truncate"` // nil stands for true
+	Low          float64   `json:"low"`
+	High         float64   `json:"high"`
+	Short        []float64 `json:"short"`
+	Long         []float64 `json:"long"`
+}
+
+// ALiBi is a case of attention with linear biases.
+type ALiBi struct {
+	Heads      int    `json:"heads"`
+	Slopes     Matrix `json:"slopes"` // one row
+	Queries    int    `json:"queries"`
+	QueryStart int    `json:"query_start"`
+	KeyStart   int    `json:"key_start"`
+	Scores     Matrix `json:"scores"` // perhaps without rows
+	Biased     Matrix `json:"biased"`
+}
+
+// Buckets is a case of T5's buckets of relative positions: those of First and on, as runs of equal ones.
+type Buckets struct {
+	Buckets       int      `json:"buckets"`
+	MaxDistance   int      `json:"max_distance"`
+	Bidirectional bool     `json:"bidirectional"`
+	First         int      `json:"first"`
+	Runs          [2][]int `json:"runs"`   // the bucket of each run, and its length
+	Differ        []int    `json:"differ"` // distances for which exact arithmetic gives another one
+}
+
+// RelativeBias is a case of T5's bias of relative positions.
+type RelativeBias struct {
+	Name          string `json:"name"`
+	Heads         int    `json:"heads"`
+	MaxDistance   int    `json:"max_distance"`
+	Bidirectional bool   `json:"bidirectional"`
+	Queries       int    `json:"queries"`
+	QueryStart    int    `json:"query_start"`
+	KeyStart      int    `json:"key_start"`
+	Table         Matrix `json:"table"`
+	Scores        Matrix `json:"scores"`
+	Biased        Matrix `json:"biased"`
+	DScores       Matrix `json:"dscores"`
+	Grad          Matrix `json:"grad"` // by PyTorch, which adds in an order of its own
+}
+
+// ScalingCases returns the cases of scaling.json.
+func ScalingCases(tb testing.TB) []Scaling { tb.Helper(); return load[Scaling](tb, "scaling.json") }
+
+// ALiBiCases returns the cases of alibi.json.
+func ALiBiCases(tb testing.TB) []ALiBi { tb.Helper(); return load[ALiBi](tb, "alibi.json") }
+
+// BucketsCases returns the cases of t5buckets.json.
+func BucketsCases(tb testing.TB) []Buckets { tb.Helper(); return load[Buckets](tb, "t5buckets.json") }
+
+// RelativeBiasCases returns the cases of t5bias.json.
+func RelativeBiasCases(tb testing.TB) []RelativeBias {
+	tb.Helper()
+	return load[RelativeBias](tb, "t5bias.json")
+}
+
 // ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
 // it gets; so do the functions below.
 func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }

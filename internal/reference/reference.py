@@ -811,6 +811,195 @@ def grid():
     write("grid", "The 2-D sine-cosine table of MAE (facebookresearch/mae, util/pos_embed.py), which is that of He et al. 2021: the "
           "first half of a row encodes the column of a patch, the second its row, each by sines and then cosines; computed by "
           "NumPy in float64 and rounded once.", [grid_case(3, 4, 0), grid_case(7, 16, 1), grid_case(14, 8, 1), grid_case(5, 64, 0)])
+# Scalings of rotary frequencies: the formulas of transformers/modeling_rope_utils.py (2025), in float64 where that has
+# float32, and without its classes.
+
+def unscaled(dim, base, kind=np.float64):
+    return kind(1) / kind(base) ** (np.arange(0, dim, 2).astype(kind) / kind(dim))
+
+
+def linear(dim, base, length, factor, kind=np.float64):
+    return unscaled(dim, base, kind) / kind(factor), 1.0
+
+
+def ntk(dim, base, length, factor, kind=np.float64):
+    return unscaled(dim, base * factor ** (dim / (dim - 2)), kind), 1.0
+
+
+def dynamic(dim, base, length, factor, original, kind=np.float64):
+    length = max(length, original)
+    return unscaled(dim, base * (factor * length / original - (factor - 1)) ** (dim / (dim - 2)), kind), 1.0
+
+
+def yarn(dim, base, length, factor, original, beta_fast=None, beta_slow=None, attention=None, mscale=None,
+         mscale_all_dim=None, truncate=True, kind=np.float64):
+    def m(scale):
+        return 1.0 if factor <= 1 else 0.1 * scale * math.log(factor) + 1.0
+
+    def pair(times):
+        return dim * math.log(original / (times * 2 * math.pi)) / (2 * math.log(base))
+
+    low, high = pair(beta_fast or 32), pair(beta_slow or 1)
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    ramp = np.clip((np.arange(dim // 2).astype(kind) - kind(low)) / kind(high - low + (low == high) * 0.001), 0, 1)
+    freqs = unscaled(dim, base, kind)
+    if not attention:
+        attention = m(mscale) / m(mscale_all_dim) if mscale and mscale_all_dim else m(1)
+    return freqs / kind(factor) * ramp + freqs * (1 - ramp), attention
+
+
+def llama3(dim, base, length, factor, low, high, original, kind=np.float64):
+    freqs = unscaled(dim, base, kind)
+    waves = kind(2 * math.pi) / freqs
+    smooth = (kind(original) / waves - kind(low)) / kind(high - low)
+    mixed = (1 - smooth) * freqs / kind(factor) + smooth * freqs
+    slow, fast = waves > original / low, waves < original / high
+    return np.where(slow, freqs / kind(factor), np.where(fast, freqs, mixed)), 1.0
+
+
+def longrope(dim, base, length, factor, original, short, long, attention=None, kind=np.float64):
+    if not attention:
+        attention = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original))
+    return unscaled(dim, base, kind) / np.array(long if length > original else short).astype(kind), attention
+
+
+def scaling():
+    # As in Phi-3-mini-128k: 48 pairs; close to 1 up to there, then growing to 64 (the numbers themselves are made up).
+    short = [round(1.05 + 0.02 * min(i, 40) + 0.003 * max(i - 20, 0), 4) for i in range(48)]
+    long = [round(1.08 + 0.02 * i + min(1.17 ** i, 62.5), 4) for i in range(48)]
+    cases = []
+    for name, function, dim, base, length, options in [
+        ("linear, factor 4", linear, 128, 10000.0, 0, {"factor": 4.0}),
+        ("linear, factor 2.5", linear, 32, 5e6, 0, {"factor": 2.5}),
+        ("NTK, factor 8", ntk, 128, 10000.0, 0, {"factor": 8.0}),
+        ("NTK, dim 4", ntk, 4, 500000.0, 0, {"factor": 3.0}),
+        ("dynamic, as in training", dynamic, 64, 10000.0, 4096, {"factor": 2.0, "original": 4096}),
+        ("dynamic, one more", dynamic, 64, 10000.0, 4097, {"factor": 2.0, "original": 4096}),
+        ("dynamic, far", dynamic, 128, 10000.0, 100000, {"factor": 3.3, "original": 2048}),
+        ("YaRN, Llama 2 128k", yarn, 128, 10000.0, 0, {"factor": 32.0, "original": 4096}),
+        ("YaRN, Qwen2.5", yarn, 128, 1e6, 0, {"factor": 4.0, "original": 32768}),
+        ("YaRN, DeepSeek-V3", yarn, 64, 10000.0, 0, {"factor": 40.0, "original": 4096, "beta_fast": 32.0, "beta_slow": 1.0,
+                                                     "mscale": 1.0, "mscale_all_dim": 1.0}),
+        ("YaRN, mscale", yarn, 64, 10000.0, 0, {"factor": 40.0, "original": 4096, "mscale": 1.0, "mscale_all_dim": 0.707}),
+        ("YaRN, one mscale", yarn, 32, 10000.0, 0, {"factor": 40.0, "original": 4096, "mscale": 0.707}),
+        ("YaRN, gpt-oss", yarn, 64, 150000.0, 0, {"factor": 32.0, "original": 4096, "truncate": False}),
+        ("YaRN, all of it set", yarn, 96, 1e6, 0, {"factor": 2.5, "original": 2048, "beta_fast": 16.0, "beta_slow": 2.0,
+                                                   "attention": 1.25}),
+        ("YaRN, one border", yarn, 32, 10000.0, 0, {"factor": 4.0, "original": 2048, "beta_fast": 100.0, "beta_slow": 100.0,
+                                                    "truncate": False}),
+        ("Llama 3.1 8B", llama3, 128, 500000.0, 0, {"factor": 8.0, "low": 1.0, "high": 4.0, "original": 8192}),
+        ("Llama 3.2 1B", llama3, 64, 500000.0, 0, {"factor": 32.0, "low": 1.0, "high": 4.0, "original": 8192}),
+        ("LongRoPE, short", longrope, 96, 10000.0, 4096, {"factor": 32.0, "original": 4096, "short": short, "long": long}),
+        ("LongRoPE, long", longrope, 96, 10000.0, 4097, {"factor": 32.0, "original": 4096, "short": short, "long": long}),
+        ("LongRoPE, attention", longrope, 96, 10000.0, 0, {"factor": 2.0, "original": 4096, "short": short, "long": long,
+                                                           "attention": 1.5}),
+    ]:
+        freqs, attention = function(dim, base, length, **options)
+        usual, _ = function(dim, base, length, kind=f32, **options)
+        assert (np.abs(usual / freqs - 1) < 6e-7).all(), "what is said of transformers' float32"
+        cases.append({"name": name, "kind": function.__name__, "dim": dim, "base": base, "length": length,
+                      "options": options, "frequencies": [float(x) for x in freqs], "attention": float(attention)})
+    write("scaling", "The frequencies, in radians per position, and the factor of sines and cosines by the formulas of "
+          "transformers/modeling_rope_utils.py, in float64 by NumPy. In float32, as there, they are within a relative 6e-7 "
+          "of that.", cases)
+
+
+# ALiBi: slopes by the rule of its authors (attention_with_linear_biases, fairseq/models/transformer.py), and scores with
+# their bias.
+
+def alibi_slopes(heads):
+    def powers(n):
+        first = 2 ** (-(2 ** -(math.log2(n) - 3)))
+        return [first * first ** i for i in range(n)]
+
+    n = 2 ** math.floor(math.log2(heads))
+    return powers(heads) if n == heads else powers(n) + alibi_slopes(2 * n)[0::2][:heads - n]
+
+
+def alibi():
+    cases = []
+    for k, heads in enumerate([1, 2, 3, 4, 5, 6, 7, 8, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 71, 96, 112, 128]):
+        slopes = np.array(alibi_slopes(heads), f32)
+        batch, queries, keys, query_start, key_start = 1 + k % 2, 1 + k % 3, 5 + k, k * k, max(0, k * k - 7)
+        if heads > 7:  # slopes alone
+            batch, queries, keys = 0, 1, 1
+        scores = random(1500 + k)(batch * heads * queries, keys)
+        distance = np.abs((key_start + np.arange(keys)) - (query_start + np.arange(queries))[:, None]).astype(f32)
+        shape = (batch, heads, queries, keys)
+        biased = same(scores.reshape(shape) + -slopes[:, None, None] * distance,
+                      tensor(scores).view(shape) + -tensor(slopes)[:, None, None] * tensor(distance))
+        cases.append({"heads": heads, "slopes": matrix(slopes), "queries": queries, "query_start": query_start,
+                      "key_start": key_start, "scores": matrix(scores), "biased": matrix(biased.reshape(scores.shape))})
+    write("alibi", "The slopes of the authors of ALiBi, computed in float64 and rounded, and scores of (batch, heads, queries) "
+          "rows and keys columns plus -slope times the distance, in float32 by NumPy and PyTorch, which agree.", cases)
+
+
+# The relative position bias of T5: buckets and bias by the formulas of transformers/models/t5/modeling_t5.py.
+
+def t5_bucket(relative, buckets, max_distance, bidirectional):
+    if bidirectional:
+        buckets //= 2
+    distance = relative.abs() if bidirectional else (-relative).clamp(min=0)
+    near = buckets // 2
+    far = near + (torch.log(distance.float() / near) / math.log(max_distance / near) * (buckets - near)).long()
+    bucket = torch.where(distance < near, distance, far.clamp(max=buckets - 1))
+    return bucket + (relative > 0).long() * buckets if bidirectional else bucket
+
+
+def t5_exact(distance, buckets, max_distance, bidirectional):
+    """The bucket of a distance to the left, by integers: log(d/near)/log(max/near) * far >= k as powers."""
+    if bidirectional:
+        buckets //= 2
+    near, k = buckets // 2, 0
+    far = buckets - near
+    while near + k + 1 < buckets and distance ** far * near ** (k + 1) >= max_distance ** (k + 1) * near ** far:
+        k += 1
+    return distance if distance < near else near + k
+
+
+def t5_buckets():
+    cases, limit = [], 20000
+    for buckets, max_distance, bidirectional in [
+        (32, 128, True), (32, 128, False), (32, 256, True), (32, 256, False), (64, 128, True), (64, 128, False), (320, 800, True),
+        (32, 20000, True), (256, 16384, False), (12, 100, False), (16, 4096, True), (4, 8, True), (2, 3, False), (5, 12, False),
+        (80, 1000, True), (12, 4116, True), (24, 4116, False), (56, 9604, False), (5, 686, False),
+    ]:
+        got = t5_bucket(torch.arange(-limit, limit + 1), buckets, max_distance, bidirectional)
+        runs = torch.unique_consecutive(got, return_counts=True)
+        differ = [d for d in range(limit + 1) if got[limit - d] != t5_exact(d, buckets, max_distance, bidirectional)]
+        cases.append({"buckets": buckets, "max_distance": max_distance, "bidirectional": bidirectional, "first": -limit,
+                      "runs": [ints(r) for r in runs], "differ": differ})
+    write("t5buckets", "The buckets of T5 for relative positions (key less query) from first on, by PyTorch in float32: those of "
+          "each run of equal ones, and the lengths of the runs. differ has the distances whose bucket is another one by "
+          "exact arithmetic, since the logarithm in float32 ends on the other side of a whole number; models in use have none.",
+          cases)
+
+
+def t5_bias_case(name, seed, batch, heads, queries, keys, query_start, key_start, buckets, max_distance, bidirectional):
+    draw = random(seed)
+    table, scores = nn.Embedding(buckets, heads), draw(batch * heads * queries, keys)
+    table.weight.data = tensor(draw(buckets, heads))
+    relative = (key_start + torch.arange(keys))[None] - (query_start + torch.arange(queries))[:, None]
+    bias = table(t5_bucket(relative, buckets, max_distance, bidirectional)).permute(2, 0, 1)
+    biased = tensor(scores).view(batch, heads, queries, keys) + bias
+    dscores = draw(*scores.shape)
+    biased.backward(tensor(dscores).view(biased.shape))
+    return {"name": name, "heads": heads, "max_distance": max_distance, "bidirectional": bidirectional, "queries": queries,
+            "query_start": query_start, "key_start": key_start, "table": matrix(table.weight.detach().numpy()),
+            "scores": matrix(scores), "biased": matrix(biased.detach().numpy().reshape(scores.shape)),
+            "dscores": matrix(dscores), "grad": matrix(table.weight.grad.numpy())}
+
+
+def t5_bias():
+    write("t5bias", "Scores of (batch, heads, queries) rows and keys columns plus T5's bias by PyTorch, and the gradient of the "
+          "table by its autograd, which adds in an order of its own.",
+          [t5_bias_case("encoder", 1600, 2, 3, 7, 7, 0, 0, 32, 128, True),
+           t5_bias_case("decoder", 1601, 1, 2, 12, 12, 0, 0, 32, 128, False),
+           t5_bias_case("with a cache", 1602, 2, 4, 1, 30, 25, 0, 32, 128, False),
+           t5_bias_case("far keys", 1603, 1, 2, 3, 100, 3, 60, 32, 128, True),
+           t5_bias_case("one head", 1604, 3, 1, 4, 9, 5, 2, 8, 20, True)])
 
 
 assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
@@ -834,3 +1023,7 @@ output()
 norm()
 resize()
 grid()
+scaling()
+alibi()
+t5_buckets()
+t5_bias()

@@ -32,6 +32,10 @@ func TestFiles(t *testing.T) {
 		"norm.json":         len(NormCases(t)),
 		"resize.json":       len(ResizeCases(t)),
 		"grid.json":         len(GridCases(t)),
+		"scaling.json":      len(ScalingCases(t)),
+		"alibi.json":        len(ALiBiCases(t)),
+		"t5buckets.json":    len(BucketsCases(t)),
+		"t5bias.json":       len(RelativeBiasCases(t)),
 	}
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
