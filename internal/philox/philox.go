@@ -19,6 +19,8 @@ const (
 
 	// StreamDropout is the lowest byte of the streams, one for each step, that choose what is dropped.
 	StreamDropout = kernels.StreamDropout
+
+	StreamRelative = 3 // tables of biases of relative positions
 )
 
 // Block returns block number index of a stream, 128 random bits.
