@@ -210,23 +210,47 @@ func (r *RelativeBias) String() string {
 		direction)
 }
 
-// run returns the bucket of a relative position, and how many positions from there on have it.
-func (r *RelativeBias) run(relative int) (bucket, n int) {
+// run is a number of relative positions, one behind the other, that have the same bucket.
+type run struct{ bucket, n int }
+
+// runAt returns the run that begins with a relative position, or the first n of it if it has more.
+func (r *RelativeBias) runAt(relative, n int) run {
 	if relative > 0 && !r.bidirectional {
-		return 0, math.MaxInt
+		return run{0, n}
 	}
 	distance := max(relative, -relative)
 	next, _ := slices.BinarySearch(r.borders, distance+1) // positions are below math.MaxInt
-	bucket = next - 1
-	switch {
+	switch bucket := next - 1; {
 	case relative <= 0 && bucket == 0 && !r.bidirectional:
-		return 0, math.MaxInt
+		return run{0, n}
 	case relative <= 0:
-		return bucket, distance - r.borders[bucket] + 1
+		return run{bucket, min(n, distance-r.borders[bucket]+1)}
 	case next == len(r.borders):
-		return next + bucket, math.MaxInt
+		return run{next + bucket, n}
+	default:
+		return run{len(r.borders) + bucket, min(n, r.borders[next]-distance)}
 	}
-	return len(r.borders) + bucket, r.borders[next] - distance
+}
+
+// runs is room for the first runs of a part, which are found once for all heads. Those of 32 buckets, as T5 has, have room.
+type runs [64]run
+
+// find returns the first runs, as many as there is room for, of n relative positions from lowest on.
+func (rs *runs) find(r *RelativeBias, lowest, n int) []run {
+	found := 0
+	for i := 0; i < n && found < len(rs); found++ {
+		rs[found] = r.runAt(lowest+i, n-i)
+		i += rs[found].n
+	}
+	return rs[:found]
+}
+
+// runOf returns run number k, which begins with a relative position and has at most n: one that was found, or is now.
+func (r *RelativeBias) runOf(found []run, k, relative, n int) run {
+	if k < len(found) {
+		return found[k]
+	}
+	return r.runAt(relative, n)
 }
 
 // AddTo adds the bias of each relative position to scores, which come before the softmax; T5 does not divide them by the
@@ -248,18 +272,17 @@ func (r *RelativeBias) AddTo(scores rowvec.Matrix, queries, queryStart, keyStart
 		return err
 	}
 	var biases window
+	var room runs
 	for col := 0; col < scores.Cols; col += scoreKeys {
 		for first := 0; first < queries; first += scoreQueries {
 			p := partOf(&scores, col, first, queries, queryStart, keyStart)
+			all := p.all(&biases)
+			found := room.find(r, p.lowest, len(all))
 			for head := range r.Heads() {
-				all := p.all(&biases)
-				for i := 0; i < len(all); {
-					bucket, n := r.run(p.lowest + i)
-					n = min(n, len(all)-i)
-					for j, x := i, r.table.Data[bucket*r.table.Stride+head]; j < i+n; j++ {
-						all[j] = x
-					}
-					i += n
+				for i, k := 0, 0; i < len(all); k++ {
+					same := r.runOf(found, k, p.lowest+i, len(all)-i)
+					fill(all[i:][:same.n], r.table.Data[same.bucket*r.table.Stride+head])
+					i += same.n
 				}
 				for row := head*queries + first; row < scores.Rows; row += r.Heads() * queries {
 					for i := range p.queries {
@@ -272,10 +295,21 @@ func (r *RelativeBias) AddTo(scores rowvec.Matrix, queries, queryStart, keyStart
 	return nil
 }
 
+// fill sets all elements of dst, of which there are some, to x.
+func fill(dst []float32, x float32) {
+	const direct = 32 // elements, after which copying is faster
+	for i := range min(direct, len(dst)) {
+		dst[i] = x
+	}
+	for n := direct; n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
+	}
+}
+
 // Backward adds the gradient of the table to grad, given the gradient dScores of the result of AddTo: an element of grad
 // grows by the sum of dScores over all queries and keys of its head whose relative position has its bucket.
 //
-// The sum is made of those of parts, which are added to grad one after the other: the columns by 1024, and for each of
+// The sum is made of those of parts, which are added to grad one after the other: the columns by 4096, and for each of
 // these the queries by 64. In a part, what has one relative position is added up in float32 from +0 on, by batch and then
 // by query, and these sums, for rising positions as long as the bucket is the same, are added up in float64. So no sum of
 // float32 gets long, and the bits are the same on every machine.
@@ -294,26 +328,27 @@ func (r *RelativeBias) Backward(grad, dScores rowvec.Matrix, queries, queryStart
 		return err
 	}
 	var sums window
+	var room runs
 	for col := 0; col < dScores.Cols; col += scoreKeys {
 		for first := 0; first < queries; first += scoreQueries {
 			p := partOf(&dScores, col, first, queries, queryStart, keyStart)
+			all := p.all(&sums)
+			found := room.find(r, p.lowest, len(all))
 			for head := range r.Heads() {
-				all := p.all(&sums)
 				clear(all)
 				for row := head*queries + first; row < dScores.Rows; row += r.Heads() * queries {
 					for i := range p.queries {
 						rowvec.Add(p.of(&sums, i), p.row(&dScores, row+i)) // cannot fail
 					}
 				}
-				for i := 0; i < len(all); {
-					bucket, n := r.run(p.lowest + i)
-					n = min(n, len(all)-i)
+				for i, k := 0, 0; i < len(all); k++ {
+					same := r.runOf(found, k, p.lowest+i, len(all)-i)
 					sum := 0.0
-					for _, x := range all[i : i+n] {
+					for _, x := range all[i:][:same.n] {
 						sum += float64(x)
 					}
-					grad.Data[bucket*grad.Stride+head] += float32(sum)
-					i += n
+					grad.Data[same.bucket*grad.Stride+head] += float32(sum)
+					i += same.n
 				}
 			}
 		}

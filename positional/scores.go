@@ -11,8 +11,11 @@ import (
 // query before it got, moved by one key. Windows of one vector serve as many queries as it is longer than a window.
 // It lies on the stack and in the first-level cache. A matrix of scores is worked through in parts, for each of which a
 // vector is made; their bounds decide about the bits of a gradient.
+//
+// With parts of 1024 keys, which is a page of each row, the scores of 12 x 2048 x 2048 took 0.52 ns for an element, with
+// 2048 or 4096 keys 0.23, and Scale 0.20 (BenchmarkALiBiAddTo on a Zen 4).
 const (
-	scoreKeys    = 1024 // of a part
+	scoreKeys    = 4096 // of a part
 	scoreQueries = 64   // of a part, which has them of all heads and of all of a batch
 )
 
