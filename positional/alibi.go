@@ -49,6 +49,9 @@ func root(i, n uint64) float64 {
 	return math.Ldexp(exact.Exp(-part), -int(i/n))
 }
 
+// Kind returns "alibi".
+func (a *ALiBi) Kind() string { return "alibi" }
+
 // Heads returns the number of heads.
 func (a *ALiBi) Heads() int { return len(a.slopes) }
 

@@ -182,6 +182,9 @@ func gcd(a, b int) int {
 	return a
 }
 
+// Kind returns "t5".
+func (r *RelativeBias) Kind() string { return "t5" }
+
 // Heads returns the number of heads.
 func (r *RelativeBias) Heads() int { return r.table.Cols }
 
@@ -281,7 +284,7 @@ func (r *RelativeBias) AddTo(scores rowvec.Matrix, queries, queryStart, keyStart
 			for head := range r.Heads() {
 				for i, k := 0, 0; i < len(all); k++ {
 					same := r.runOf(found, k, p.lowest+i, len(all)-i)
-					fill(all[i:][:same.n], r.table.Data[same.bucket*r.table.Stride+head])
+					setAll(all[i:][:same.n], r.table.Data[same.bucket*r.table.Stride+head])
 					i += same.n
 				}
 				for row := head*queries + first; row < scores.Rows; row += r.Heads() * queries {
@@ -295,8 +298,8 @@ func (r *RelativeBias) AddTo(scores rowvec.Matrix, queries, queryStart, keyStart
 	return nil
 }
 
-// fill sets all elements of dst, of which there are some, to x.
-func fill(dst []float32, x float32) {
+// setAll sets all elements of dst, of which there are some, to x.
+func setAll(dst []float32, x float32) {
 	const direct = 32 // elements, after which copying is faster
 	for i := range min(direct, len(dst)) {
 		dst[i] = x

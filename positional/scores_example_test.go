@@ -73,6 +73,11 @@ func ExampleALiBi_Slopes() {
 	// Output: [0.0625 0.00390625 0.25]
 }
 
+func ExampleALiBi_Kind() {
+	fmt.Println(newALiBi(12).Kind())
+	// Output: alibi
+}
+
 func ExampleALiBi_Heads() {
 	fmt.Println(newALiBi(12).Heads())
 	// Output: 12
@@ -169,6 +174,11 @@ func ExampleRelativeBias_Table() {
 	}
 	fmt.Println(r.Table().Row(3))
 	// Output: [2 20]
+}
+
+func ExampleRelativeBias_Kind() {
+	fmt.Println(newRelativeBias(true).Kind())
+	// Output: t5
 }
 
 func ExampleRelativeBias_Heads() {
