@@ -123,6 +123,20 @@ func TestReaches(t *testing.T) {
 	}
 }
 
+// TestBorders: distances whose logarithm is a whole number, of which float64 makes a little less, and one that float64 cannot
+// tell from a whole number that it stays below.
+func TestBorders(t *testing.T) {
+	for _, c := range []struct{ distance, near, all, maxDistance, want int }{
+		{3, 1, 3, 9, 2}, {6, 2, 4, 18, 3}, {9, 3, 7, 27, 5}, {3000, 3, 7, 30000, 6}, {12, 4, 8, 36, 6}, {4000, 4, 8, 40000, 7},
+		{2, 1, 3, 9, 1}, {5, 2, 4, 18, 2}, {8, 3, 7, 27, 4}, {2999, 3, 7, 30000, 5}, {11, 4, 8, 36, 5}, {3999, 4, 8, 40000, 6},
+		{50001, 50000, 100000, 50003, 50000 + 16666},
+	} {
+		if got := distanceBucket(c.distance, c.near, c.all, c.maxDistance); got != c.want {
+			t.Errorf("%+v: the bucket is %d", c, got)
+		}
+	}
+}
+
 // TestRelativeAddTo holds all elements, those between rows too, to the definition, at every level.
 func TestRelativeAddTo(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {

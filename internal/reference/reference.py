@@ -887,6 +887,7 @@ def scaling():
         ("YaRN, gpt-oss", yarn, 64, 150000.0, 0, {"factor": 32.0, "original": 4096, "truncate": False}),
         ("YaRN, all of it set", yarn, 96, 1e6, 0, {"factor": 2.5, "original": 2048, "beta_fast": 16.0, "beta_slow": 2.0,
                                                    "attention": 1.25}),
+        ("YaRN, a range behind the last pair", yarn, 32, 10000.0, 0, {"factor": 4.0, "original": 262144}),
         ("YaRN, one border", yarn, 32, 10000.0, 0, {"factor": 4.0, "original": 2048, "beta_fast": 100.0, "beta_slow": 100.0,
                                                     "truncate": False}),
         ("Llama 3.1 8B", llama3, 128, 500000.0, 0, {"factor": 8.0, "low": 1.0, "high": 4.0, "original": 8192}),
