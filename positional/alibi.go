@@ -84,7 +84,7 @@ func (a *ALiBi) AddTo(scores rowvec.Matrix, queries, queryStart, keyStart int) e
 	var distances window
 	for col := 0; col < scores.Cols; col += scoreKeys {
 		for first := 0; first < queries; first += scoreQueries {
-			p := partOf(&scores, col, first, queries, queryStart, keyStart)
+			p := paneOf(&scores, col, first, queries, queryStart, keyStart)
 			all := p.all(&distances)
 			for i := range all {
 				all[i] = float32(max(p.lowest+i, -p.lowest-i))

@@ -235,7 +235,7 @@ func (r *RelativeBias) runAt(relative, n int) run {
 	}
 }
 
-// runs is room for the first runs of a part, which are found once for all heads. Those of 32 buckets, as T5 has, have room.
+// runs is room for the first runs of a pane, which are found once for all heads. Those of 32 buckets, as T5 has, have room.
 type runs [64]run
 
 // find returns the first runs, as many as there is room for, of n relative positions from lowest on.
@@ -278,7 +278,7 @@ func (r *RelativeBias) AddTo(scores rowvec.Matrix, queries, queryStart, keyStart
 	var room runs
 	for col := 0; col < scores.Cols; col += scoreKeys {
 		for first := 0; first < queries; first += scoreQueries {
-			p := partOf(&scores, col, first, queries, queryStart, keyStart)
+			p := paneOf(&scores, col, first, queries, queryStart, keyStart)
 			all := p.all(&biases)
 			found := room.find(r, p.lowest, len(all))
 			for head := range r.Heads() {
@@ -334,7 +334,7 @@ func (r *RelativeBias) Backward(grad, dScores rowvec.Matrix, queries, queryStart
 	var room runs
 	for col := 0; col < dScores.Cols; col += scoreKeys {
 		for first := 0; first < queries; first += scoreQueries {
-			p := partOf(&dScores, col, first, queries, queryStart, keyStart)
+			p := paneOf(&dScores, col, first, queries, queryStart, keyStart)
 			all := p.all(&sums)
 			found := room.find(r, p.lowest, len(all))
 			for head := range r.Heads() {
