@@ -33,6 +33,9 @@ func BenchmarkUpdateAdam(b *testing.B)       { benchmark(b, "UpdateAdam") }
 func BenchmarkDropout(b *testing.B)          { benchmark(b, "Dropout") }
 func BenchmarkDots(b *testing.B)             { benchmark(b, "Dots") }
 
+func BenchmarkLayerNorm(b *testing.B)         { benchmark(b, "LayerNorm") }
+func BenchmarkLayerNormBackward(b *testing.B) { benchmark(b, "LayerNormBackward") }
+
 // The memory of all benchmarks, and what makes their results count as used.
 var (
 	shared arena

@@ -109,6 +109,10 @@ var cases = map[string][]shape{
 
 	"Sinusoids": {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
 	"Dropout":   {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
+	"AddAngles":         {{n: inL1 / 4, cache: "warm"}},
+	"Dropout":           {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
+	"LayerNorm":         normCases,
+	"LayerNormBackward": normCases,
 	"BagSum": {
 		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
 		{vocab: 1000000, dim: 64, ids: 8200, seq: 50, dist: "uniform", cache: "cold"},
@@ -141,6 +145,15 @@ var steps = []shape{
 	{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
 	{vocab: 1000000, dim: 64, ids: 8192, dist: "uniform", cache: "cold"},
 	{vocab: 1000, dim: 64, ids: 2048, dist: "uniform", cache: "warm"},
+}
+
+// normCases are those of layer normalisation and its gradient.
+var normCases = []shape{
+	{dim: 768, ids: 32, cache: "warm"},
+	{dim: 768, ids: 32768, cache: "cold"},
+	{dim: 1024, ids: 1, cache: "warm"},
+	{dim: 64, ids: 512, cache: "warm"},
+	{dim: 100, ids: 512, cache: "warm"},
 }
 
 // updateCases are those of every update, so that one can be held against the other.

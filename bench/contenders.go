@@ -31,6 +31,7 @@ type kernel struct {
 	weighs   bool          // needs a weight for each id
 	sparse   bool          // needs a row-sparse gradient
 	method   lookup.Method // of the optimizer that it takes steps of, whose gradients are sparse; nil for none
+	norms    bool          // needs parameters of a normalisation, whose sums are in an order of our own
 	scores   bool          // needs scores of positions against chosen rows, each of them a sum in an order of our own
 }
 
@@ -223,6 +224,30 @@ var rowKernels = []kernel{
 		},
 	},
 	{
+		name:  "LayerNorm",
+		bytes: func(s shape) int { return 2 * 4 * s.ids * s.dim },
+		norms: true,
+		naive: func(m *memory, _ []int32) {
+			naiveLayerNorm(m.rows.Data, m.table.Data, m.affine.Row(0), m.affine.Row(1), normEpsilon)
+		},
+		ours: func(m *memory, _ []int32) error {
+			return rowvec.LayerNorm(m.rows, m.table, m.affine.Row(0), m.affine.Row(1), normEpsilon)
+		},
+	},
+	{
+		name:  "LayerNormBackward",
+		bytes: func(s shape) int { return 3 * 4 * s.ids * s.dim },
+		norms: true,
+		naive: func(m *memory, _ []int32) {
+			naiveLayerNormBackward(m.rows.Data, m.outGrad.Data, m.table.Data, m.affine.Row(0), normEpsilon,
+				m.affine.Row(2), m.affine.Row(3))
+		},
+		ours: func(m *memory, _ []int32) error {
+			return rowvec.LayerNormBackward(m.rows, m.outGrad, m.table, m.affine.Row(0), normEpsilon,
+				m.affine.Row(2), m.affine.Row(3))
+		},
+	},
+	{
 		name:    "UpdateSGD",
 		bytes:   func(s shape) int { return s.ids * (4 + 3*4*s.dim) },
 		updates: true,
@@ -276,6 +301,8 @@ const (
 	updateEpsilon = 1e-8
 	updateDecay   = 1e-2
 )
+
+const normEpsilon = 1e-5
 
 var adamStep = rowvec.AdamStep{
 	MeanWeight: 0.1, SquareWeight: 0.001, Rate: updateRate, Epsilon: updateEpsilon, Keep: 1 - updateRate*updateDecay,

@@ -20,6 +20,7 @@ type memory struct {
 	outGrad   rowvec.Matrix   // of rows
 	states    []rowvec.Matrix // that an optimizer keeps, of the shape of table
 	sums      []float32       // one for each row of table
+	affine    rowvec.Matrix   // gamma and beta of a normalisation of table, and what their gradients are added to
 	scores    rowvec.Matrix   // of positions against rows of table
 	scale     float32
 	x, y      []float32 // vectors
@@ -81,6 +82,10 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	}
 	if k.scores {
 		m.scores = rowvec.Matrix{Rows: s.seq, Cols: s.ids, Data: make([]float32, s.seq*s.ids), Stride: s.ids}
+	}
+	if k.norms {
+		m.table, m.outGrad = matrix(&a.table, s.ids, tablePart), matrix(&a.outGrad, s.ids, outGradPart)
+		m.affine = matrix(&a.positions, 4, positionsPart)
 	}
 	if k.trains {
 		m.grad, m.outGrad = matrix(&a.grad, s.vocab, zeros), matrix(&a.outGrad, s.ids, outGradPart)

@@ -177,6 +177,51 @@ func naivePhilox(k0, k1 uint32, c [4]uint32) [4]uint32 {
 	return c
 }
 
+func naiveLayerNorm(dst, src, gamma, beta []float32, epsilon float32) {
+	dim := len(gamma)
+	for i := range len(src) / dim {
+		in, out := row(src, i, dim), row(dst, i, dim)
+		mean, r := naiveMoments(in, epsilon)
+		for j, x := range in {
+			out[j] = float32((x-mean)*r*gamma[j]) + beta[j]
+		}
+	}
+}
+
+func naiveLayerNormBackward(dSrc, dOut, src, gamma []float32, epsilon float32, dGamma, dBeta []float32) {
+	dim := len(gamma)
+	for i := range len(src) / dim {
+		in, d, out := row(src, i, dim), row(dOut, i, dim), row(dSrc, i, dim)
+		mean, r := naiveMoments(in, epsilon)
+		var sum, product float32
+		for j, x := range in {
+			xhat := (x - mean) * r
+			g := float32(d[j] * gamma[j])
+			sum += g
+			product += float32(g * xhat)
+			dGamma[j] += float32(d[j] * xhat)
+			dBeta[j] += d[j]
+		}
+		sum, product = sum/float32(dim), product/float32(dim)
+		for j, x := range in {
+			out[j] = (float32(d[j]*gamma[j]) - sum - float32((x-mean)*r*product)) * r
+		}
+	}
+}
+
+// naiveMoments returns the mean of a row and 1 over its standard deviation.
+func naiveMoments(x []float32, epsilon float32) (mean, r float32) {
+	for _, y := range x {
+		mean += y
+	}
+	mean /= float32(len(x))
+	var squares float32
+	for _, y := range x {
+		squares += float32((y - mean) * (y - mean))
+	}
+	return mean, 1 / sqrt(squares/float32(len(x))+epsilon)
+}
+
 func naiveCheckIDs[I rowvec.ID](ids []I, rows int) bool {
 	for _, id := range ids {
 		if id < 0 || int(id) >= rows {
