@@ -146,6 +146,19 @@ var contests = []contest{
 		team:   bagger(lookup.Max), layer: "rowvec Bag.Forward",
 	},
 	{
+		title: "LayerNorm", kernel: kernelOf("LayerNorm"), unit: "row", units: perID,
+		shapes: []shape{{dim: 768, ids: 32, cache: "warm"}, {dim: 768, ids: 2048, cache: "warm"}, {dim: 768, ids: 32768, cache: "cold"}},
+		out:    func(m *memory) []float32 { return m.rows.Data },
+		near:   1e-5,
+	},
+	{
+		title: "BERT, E[ids] + S[types] + P, normalised", kernel: bert(), unit: "row", units: perID,
+		shapes: []shape{{vocab: 30522, dim: 768, ids: 2048, seq: 128, dist: "uniform", cache: "cold"}},
+		out:    func(m *memory) []float32 { return m.rows.Data },
+		near:   1e-5,
+		team:   bertLayer,
+	},
+	{
 		title: "AddScaled, y += a*x", kernel: kernelOf("AddScaled"), unit: "call", units: func(shape) int { return 1 },
 		shapes: []shape{{n: 512, cache: "warm"}, {n: 4096, cache: "warm"}},
 		out:    func(m *memory) []float32 { return m.y },
@@ -226,6 +239,54 @@ func trainer(m *memory, workers int) (func(ids []int32) error, error) {
 		}
 		return e.Backward(m.grad, in, m.outGrad)
 	}, err
+}
+
+// bert is the input of BERT: tokens, their types and their positions, and a normalisation of the sum.
+func bert() *kernel {
+	return &kernel{
+		name:     "BERT",
+		bytes:    func(s shape) int { return s.ids * (2*8 + 2*4*s.dim) },
+		norms:    true,
+		segments: true,
+		naive: func(m *memory, ids []int32) {
+			naiveGather(m.rows.Data, m.table.Data, ids, m.table.Cols)
+			for i := range ids {
+				naiveAdd(m.rows.Row(i), m.segments.Row(m.types[i]))
+				naiveAdd(m.rows.Row(i), m.positions.Row(i%m.positions.Rows))
+			}
+			naiveLayerNorm(m.rows.Data, m.rows.Data, m.affine.Row(0), m.affine.Row(1), normEpsilon)
+		},
+	}
+}
+
+func bertLayer(m *memory, workers int) (func(ids []int32) error, error) {
+	tokens, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+	if err != nil {
+		return nil, err
+	}
+	types, err := lookup.FromMatrix(m.segments)
+	if err != nil {
+		return nil, err
+	}
+	positions, err := positional.LearnedFrom(m.positions)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := lookup.NewLayer(tokens, positions, lookup.Segments(types), lookup.LayerNorm(normEpsilon))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range layer.Parameters() {
+		switch p.Name {
+		case "norm.weight":
+			copy(p.Value.Data, m.affine.Row(0))
+		case "norm.bias":
+			copy(p.Value.Data, m.affine.Row(1))
+		}
+	}
+	return func(ids []int32) error {
+		return layer.Forward(m.rows, lookup.Batch(ids, m.positions.Rows).Types(m.types))
+	}, nil
 }
 
 // sinusoidal makes all anew, also what an encoding makes once.

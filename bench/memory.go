@@ -20,7 +20,9 @@ type memory struct {
 	outGrad   rowvec.Matrix   // of rows
 	states    []rowvec.Matrix // that an optimizer keeps, of the shape of table
 	sums      []float32       // one for each row of table
-	affine    rowvec.Matrix   // gamma and beta of a normalisation of table, and what their gradients are added to
+	affine    rowvec.Matrix   // gamma and beta of a normalisation, and what their gradients are added to
+	segments  rowvec.Matrix   // a row for each type of tokens
+	types     []int           // of tokens: half of each sequence has the other
 	scores    rowvec.Matrix   // of positions against rows of table
 	scale     float32
 	x, y      []float32 // vectors
@@ -52,6 +54,7 @@ type arena struct {
 	workers int // of embeddings; 0 stands for 1
 
 	table, rows, positions, grad, outGrad, weights, sums, from, to []float32
+	segments, affine                                               []float32
 	states                                                         [2][]float32
 }
 
@@ -84,8 +87,16 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 		m.scores = rowvec.Matrix{Rows: s.seq, Cols: s.ids, Data: make([]float32, s.seq*s.ids), Stride: s.ids}
 	}
 	if k.norms {
+		m.affine = matrix(&a.affine, 4, affinePart)
+	}
+	if k.norms && s.vocab == 0 {
 		m.table, m.outGrad = matrix(&a.table, s.ids, tablePart), matrix(&a.outGrad, s.ids, outGradPart)
-		m.affine = matrix(&a.positions, 4, positionsPart)
+	}
+	if k.segments {
+		m.segments = matrix(&a.segments, 2, segmentsPart)
+		for i := range s.ids {
+			m.types = append(m.types, i%s.seq*2/s.seq)
+		}
 	}
 	if k.trains {
 		m.grad, m.outGrad = matrix(&a.grad, s.vocab, zeros), matrix(&a.outGrad, s.ids, outGradPart)
@@ -201,6 +212,8 @@ const (
 	xPart
 	yPart
 	weightsPart
+	segmentsPart
+	affinePart
 )
 
 // numbers are in [-1/2, 1/2). There is a prime number of them, so that no two rows of a table are alike.

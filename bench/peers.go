@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -472,7 +473,7 @@ func (s shape) labels() []string {
 	case s.n > 0:
 		size, batch = "n = "+thousands(s.n), ""
 	case s.vocab == 0:
-		size, batch = fmt.Sprintf("%s x %s", thousands(s.seq), thousands(s.dim)), ""
+		size, batch = fmt.Sprintf("%s x %s", thousands(cmp.Or(s.seq, s.ids)), thousands(s.dim)), ""
 	case s.seq > 0:
 		batch = fmt.Sprintf("%s x %d ids", thousands(s.ids/s.seq), s.seq)
 	}

@@ -36,13 +36,14 @@ from types import SimpleNamespace
 np = torch = None
 FLOAT = 4  # bytes
 PART = 1000  # numbers that the contents of one buffer start behind those of the one before
+NORM_EPSILON = 1e-5  # as in contenders.go
 RATE, EPSILON, BETA1, BETA2 = 0.1, 0.01, 0.9, 0.999  # of optimizers, as in steps.go
 
 
 class Memory:
     """Buffers that one job takes over from the other, and so their pages."""
 
-    parts = ["table", "rows", "positions", "out_grad", "x", "y", "weights"]
+    parts = ["table", "rows", "positions", "out_grad", "x", "y", "weights", "segments", "affine"]
 
     def __init__(self, numbers):
         self.numbers = memoryview(numbers)
@@ -111,6 +112,9 @@ class Job:
             "BagSumWeighted": ({**bag, "weights": (self.ids,)}, "rows", False, bags),
             "BagMean": (bag, "rows", False, bags),
             "BagMax": (bag, "rows", False, bags),
+            "LayerNorm": ({"table": per_id, "rows": per_id, "affine": (4, self.dim)}, "rows", False, norms),
+            "BERT": ({"table": per_token, "positions": per_position, "segments": (2, self.dim), "rows": per_id,
+                      "affine": (4, self.dim)}, "rows", False, berts),
         }[self.kernel]
         self.room = {}
         self.fill()
@@ -297,6 +301,66 @@ def layers(job, lib, v):
         yield "torch eager", each(lambda ids: embedding(ids.view(-1, job.seq), table) * scale + positions)
         yield "torch, 3 passes in place", each(passes)
         yield "torch, 2 passes in place", each(two)
+
+
+def norm(out, x, gamma, beta, temporary):
+    """Normalises the rows of x, with what else it needs as large as them."""
+    np.subtract(x, x.mean(1, keepdims=True), out)
+    np.multiply(out, out, temporary)
+    out /= np.sqrt(temporary.mean(1, keepdims=True) + np.float32(NORM_EPSILON))
+    out *= gamma
+    out += beta
+
+
+def norms(job, lib, v):
+    gamma, beta = v.affine[0], v.affine[1]
+    if lib is np:
+        temporary = np.empty_like(v.rows)
+        yield "NumPy in place", each(lambda _: norm(v.rows, v.table, gamma, beta, temporary))
+    else:
+        layer_norm = torch.nn.functional.layer_norm
+        yield "torch layer_norm", each(lambda _: layer_norm(v.table, (job.dim,), gamma, beta, NORM_EPSILON))
+        if hasattr(torch.ops.aten.native_layer_norm, "out"):
+            mean, r = torch.empty(job.ids, 1), torch.empty(job.ids, 1)
+            into = torch.ops.aten.native_layer_norm.out
+            yield "torch layer_norm, out=", each(lambda _: nothing(
+                into(v.table, (job.dim,), gamma, beta, NORM_EPSILON, out0=v.rows, out1=mean, out2=r)))
+
+
+def berts(job, lib, v):
+    """The input of BERT: half of each sequence has the other type."""
+    table, positions, segments, rows = v.table, v.positions, v.segments, v.rows
+    gamma, beta = v.affine[0], v.affine[1]
+    sequences = rows.reshape(-1, job.seq, job.dim)
+    types = [i % job.seq * 2 // job.seq for i in range(job.ids)]
+    if lib is np:
+        types, temporary = np.array(types), np.empty_like(rows)
+
+        def passes(ids):
+            table.take(ids, 0, rows, "clip")
+            segments.take(types, 0, temporary, "clip")
+            np.add(rows, temporary, rows)
+            np.add(sequences, positions, sequences)
+            norm(rows, rows, gamma, beta, temporary)
+        yield "NumPy in place", each(passes)
+        return
+
+    embedding, layer_norm = torch.nn.functional.embedding, torch.nn.functional.layer_norm
+    types = torch.tensor(types)
+    by_sequence, places = types.view(-1, job.seq), torch.arange(job.seq)[None]
+
+    def eager(ids):
+        out = embedding(ids.view(-1, job.seq), table) + embedding(by_sequence, segments)
+        out += embedding(places, positions)
+        return layer_norm(out, (job.dim,), gamma, beta, NORM_EPSILON)
+
+    def in_place(ids):
+        torch.index_select(table, 0, ids, out=rows)
+        rows.add_(segments.index_select(0, types))
+        sequences.add_(positions)
+        return layer_norm(rows, (job.dim,), gamma, beta, NORM_EPSILON)
+    yield "torch eager", each(eager)
+    yield "torch, sums in place", each(in_place)
 
 
 def add_rows(into, ids, rows):
