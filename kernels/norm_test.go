@@ -103,16 +103,16 @@ func TestLayerNormByHand(t *testing.T) {
 func TestLayerNormOrder(t *testing.T) {
 	const big = 0x1p25
 	x := filled(1, 32, 0)
-	x.Data[0], x.Data[8], x.Data[4], x.Data[31] = big, -big, 32, 64 // 32 and 64 are lost beside big only in another order
+	x.Data[0], x.Data[8], x.Data[4], x.Data[31] = big, -big, 1, 1 // which is lost beside big in another order
 	dst, ones := filled(1, 32, untouched), filled(1, 32, 1).Data
 	kernels.LayerNorm(dst, x, ones, make([]float32, 32), math.MaxFloat32)
 	r := 1 / float32(math.Sqrt(math.MaxFloat32))
-	expect(t, "mean of 3", dst.Data[1:2], []float32{float32(-3 * r)})
+	expect(t, "mean of 1/16", dst.Data[1:2], []float32{float32(-0.0625 * r)})
 
-	x.Data[8], x.Data[16] = 0, -big // of one lane, from the left, in which 8 is lost
-	x.Data[15], x.Data[31], x.Data[4] = 8, 0, 0
+	x.Data[8], x.Data[16] = 0, -big // of one lane; that of 15 is another
+	x.Data[15], x.Data[31], x.Data[4] = 1, 0, 0
 	kernels.LayerNorm(dst, x, ones, make([]float32, 32), math.MaxFloat32)
-	expect(t, "mean of 1/4", dst.Data[1:2], []float32{float32(-0.25 * r)})
+	expect(t, "mean of 1/32", dst.Data[1:2], []float32{float32(-0.03125 * r)})
 }
 
 // TestLayerNormUnfused has products that cancel what they are added to, but for what only a fused multiply-add keeps: see
