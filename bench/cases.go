@@ -107,9 +107,7 @@ var cases = map[string][]shape{
 	"UpdateAdagrad":    updateCases,
 	"UpdateAdam":       updateCases,
 
-	"Sinusoids": {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
-	"Dropout":   {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
-	"AddAngles":         {{n: inL1 / 4, cache: "warm"}},
+	"Sinusoids":         {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
 	"Dropout":           {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
 	"LayerNorm":         normCases,
 	"LayerNormBackward": normCases,

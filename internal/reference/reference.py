@@ -766,54 +766,6 @@ def norm():
            enumerate([(2, 1e-5), (3, 1e-12), (8, 1e-5), (17, 1e-5), (64, 1e-5), (100, 0.25)])])
 # Tables of positions interpolated to another number of rows.
 
-def resize_case(name, seed, prefix, sizes, new_sizes, dim):
-    r = np.random.RandomState(seed)
-    rows, new_rows = prefix + int(np.prod(sizes)), prefix + int(np.prod(new_sizes))
-    table = nn.Parameter(tensor(r.standard_normal((rows, dim)).astype(f32)))
-    x = table[prefix:].T.reshape(1, dim, *sizes)
-    out = nn.functional.interpolate(x, size=new_sizes, mode="linear" if len(sizes) == 1 else "bicubic", align_corners=True)
-    out = torch.cat([table[:prefix], out.reshape(dim, -1).T])
-    dout = r.standard_normal((new_rows, dim)).astype(f32)
-    out.backward(tensor(dout))
-    pair = [1] * (2 - len(sizes))
-    return {"name": name, "prefix": prefix, "from": pair + list(sizes), "to": pair + list(new_sizes),
-            "table": matrix(table.detach().numpy()), "out": matrix(out.detach().numpy()), "dout": matrix(dout),
-            "grad": matrix(table.grad.numpy())}
-
-
-def resize():
-    cases = []
-    for k, (old, new) in enumerate([(1, 5), (5, 1), (7, 7), (8, 15), (9, 5), (2, 9), (10, 23), (23, 10), (64, 129), (100, 77),
-                                    (31, 200)]):
-        cases.append(resize_case("%d to %d" % (old, new), 1000 + k, 0, (old,), (new,), 3 if old < 30 else 1))
-    for k, (prefix, old, new) in enumerate([
-            (0, (3, 3), (5, 5)), (1, (4, 5), (7, 3)), (2, (1, 1), (3, 2)), (1, (1, 4), (2, 7)), (0, (6, 6), (6, 6)), (0, (6, 7), (2, 9)),
-            (1, (5, 5), (1, 1)), (0, (2, 2), (9, 6)), (0, (3, 2), (8, 8)), (1, (14, 14), (24, 24)), (1, (16, 16), (9, 11))]):
-        name = "%d + %d x %d to %d x %d" % ((prefix,) + old + new)
-        cases.append(resize_case(name, 1050 + k, prefix, old, new, 2 if old[0] < 5 else 1))
-    write("resize", "Tables of positions interpolated by PyTorch's nn.functional.interpolate with align_corners=True, and the "
-          "gradients of tables by autograd from dout: mode linear where from[0] is 1 and prefix 0, mode bicubic for grids of "
-          "from[0] x from[1] behind prefix rows that stay as they are.", cases)
-
-
-# The grids of get_2d_sincos_pos_embed in MAE: the same formula, written anew.
-
-def grid_case(side, dim, class_token):
-    frequency = 10000.0 ** -(np.arange(dim // 4) / (dim / 4))
-    y, x = np.divmod(np.arange(side * side), side)
-    halves = [np.concatenate([np.sin(c[:, None] * frequency), np.cos(c[:, None] * frequency)], axis=1) for c in (x, y)]
-    table = np.concatenate([np.zeros((class_token, dim))] + [np.concatenate(halves, axis=1)])
-    return {"name": "side=%d/dim=%d" % (side, dim), "side": side, "dim": dim, "class_tokens": class_token,
-            "table": matrix(table.astype(f32))}
-
-
-def grid():
-    write("grid", "The 2-D sine-cosine table of MAE (facebookresearch/mae, util/pos_embed.py), which is that of He et al. 2021: the "
-          "first half of a row encodes the column of a patch, the second its row, each by sines and then cosines; computed by "
-          "NumPy in float64 and rounded once.", [grid_case(3, 4, 0), grid_case(7, 16, 1), grid_case(14, 8, 1), grid_case(5, 64, 0)])
-# Scalings of rotary frequencies: the formulas of transformers/modeling_rope_utils.py (2025), in float64 where that has
-# float32, and without its classes.
-
 def unscaled(dim, base, kind=np.float64):
     return kind(1) / kind(base) ** (np.arange(0, dim, 2).astype(kind) / kind(dim))
 
@@ -1022,8 +974,6 @@ update()
 bag()
 output()
 norm()
-resize()
-grid()
 scaling()
 alibi()
 t5_buckets()

@@ -30,8 +30,6 @@ func TestFiles(t *testing.T) {
 		"bag.json":          len(BagCases(t)),
 		"output.json":       len(OutputCases(t)),
 		"norm.json":         len(NormCases(t)),
-		"resize.json":       len(ResizeCases(t)),
-		"grid.json":         len(GridCases(t)),
 		"scaling.json":      len(ScalingCases(t)),
 		"alibi.json":        len(ALiBiCases(t)),
 		"t5buckets.json":    len(BucketsCases(t)),
