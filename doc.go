@@ -11,6 +11,7 @@
 //   - Dropout: inverted dropout whose mask is worked out where it is needed, and never stored
 //   - LayerNorm, LayerNormBackward: layer normalisation, row by row, and its gradient
 //   - Sinusoids: the recurrence that sinusoidal positions are made by
+//   - Rotate, RotateAt: the rotation of queries and keys that rotary positions are
 //
 // They are assembly for AVX2, AVX-512 and NEON, chosen when the program starts, and plain Go elsewhere and with the
 // build tag purego. Package lookup builds token tables and the complete embedding layer of a transformer on them,

@@ -30,6 +30,7 @@ func TestNoAllocation(t *testing.T) {
 			var many [5000]int32
 			offsets := [...]int{0, 1, 3, 3, 6, 6, 6}
 			m := func(x *[6 * 7]float32) rowvec.Matrix { return rowvec.Matrix{Rows: 6, Cols: 7, Data: x[:], Stride: 7} }
+			sines := rowvec.Matrix{Rows: 6, Cols: 6, Data: table[:], Stride: 7}
 			errs := [...]error{
 				rowvec.Gather(m(&dst), m(&table), ids[:]),
 				rowvec.GatherScaled(m(&dst), m(&table), ids[:], 2),
@@ -50,6 +51,8 @@ func TestNoAllocation(t *testing.T) {
 				rowvec.Dropout(m(&positions), m(&dst), rowvec.Mask{P: 0.5}),
 				rowvec.LayerNorm(m(&positions), m(&dst), weights[:7], weights[:7], 1e-5),
 				rowvec.LayerNormBackward(m(&positions), m(&dst), m(&table), weights[:7], 1e-5, sums[:7], sums[7:]),
+				rowvec.Rotate(m(&positions), m(&dst), rowvec.Rotation{Heads: 1}, sines, 0, 3),
+				rowvec.RotateAt(m(&dst), m(&dst), rowvec.Rotation{Heads: 1}, sines, at[:]),
 				rowvec.CheckIDs(ids[:], 6),
 				rowvec.Gather(rowvec.Matrix{Rows: 1, Cols: 7, Data: dst[:7], Stride: 7}, m(&table), ids[:1]),
 			}
@@ -93,6 +96,7 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 				rowvec.BagSum(bags, table, ids, offsets, nil),
 				rowvec.BagMean(bags, table, ids, offsets),
 				rowvec.BagMax(bags, table, ids, offsets),
+				rowvec.RotateAt(dst, dst, rowvec.Rotation{Heads: 1}, table, ids),
 			} {
 				var index *rowvec.IndexError
 				switch {
@@ -194,6 +198,7 @@ func TestPreemption(t *testing.T) {
 		few := rowvec.Matrix{Rows: 2, Cols: 1 << 10, Data: x, Stride: 1 << 10}
 		scores, _ := rowvec.NewMatrix(16, n>>10)
 		product, _ := rowvec.NewMatrix(1, 2)
+		turns := rowvec.Matrix{Rows: 1, Cols: 64, Data: y, Stride: 64}
 		stopsInTime(t, map[string]func() error{
 			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
 			"Sinusoids":  func() error { return rowvec.Sinusoids(rows, 0, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
@@ -207,6 +212,11 @@ func TestPreemption(t *testing.T) {
 			"Dropout":    func() error { return rowvec.Dropout(rows, rows, rowvec.Mask{P: 0.5}) },
 			"one column": func() error { return rowvec.Dropout(tall, tall, rowvec.Mask{P: 0.5}) },
 			"long drops": func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
+			"Rotate":     func() error { return rowvec.Rotate(rows, rows, rowvec.Rotation{Heads: 8}, turns, 0, 1) },
+			"one head":   func() error { return rowvec.Rotate(one, one, rowvec.Rotation{Heads: 1}, sum, 0, 1) },
+			"many heads": func() error {
+				return rowvec.Rotate(one, one, rowvec.Rotation{Heads: n >> 7, Interleaved: true}, turns, 0, 1)
+			},
 			"BagSum":     func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
 			"BagMean":    func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
 			"BagMax":     func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows

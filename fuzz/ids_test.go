@@ -34,6 +34,7 @@ type ids interface {
 	embedBackward(tokens, positions rowvec.Matrix, scale float32, dOut rowvec.Matrix, start, seq int) kernel
 	embedAtBackward(tokens, positions rowvec.Matrix, scale float32, dOut rowvec.Matrix, at ids) kernel
 	update(u update) kernel
+	rotateAt(dst, src rowvec.Matrix, r rowvec.Rotation, angles rowvec.Matrix) kernel
 }
 
 type named uint32

@@ -1,0 +1,421 @@
+//go:build !purego
+
+#include "go_asm.h"
+#include "textflag.h"
+#include "rows_amd64.h"
+
+// Rotate walks the rows of rotateArgs, and the pairs of their heads from left to right in blocks of four vectors, two, one,
+// and a tail: for each, the cosines and sines of a block stay in registers while all heads of the row pass by. So a head is
+// read and written once, and angles are read once for a row. What is not rotated is copied at the end of the row.
+//
+// A vector is of pairs whose elements are half of the rotated part apart, or with pairs interleaved, of half as many, with each
+// cosine and each sine twice. A tail is done with AVX2 as 4, 2 and 1 pairs, by the bits of their number; with AVX-512
+// as one masked vector. None of it touches a byte outside the rows.
+//
+// Registers:
+//	BX   arguments                       R9   number of the row
+//	SI   block in the first head of src  R10  cosines of the block
+//	DI   block in the first head of dst  R11  block in the head of src
+//	R8   position ids, or 0              R12  block in the head of dst
+//	R13  bytes to sines and partners     DX   bytes between heads
+//	AX   pairs left, less those of four  CX   heads left
+//	     vectors
+//	Y8 to Y11  cosines of the block      Y12 to Y15  sines, with their signs
+//	Z16  signs (AVX-512)                 K1   lanes of the tail, K2 its pairs if interleaved
+
+#define ROTATE_BEGIN \
+	MOVQ rotateArgs_at(BX), R8;         \
+	MOVQ rotateArgs_half(BX), R13;      \
+	MOVQ rotateArgs_headStride(BX), DX; \
+	XORL R9, R9
+
+// ROTATE_ROW finds the rows of dst, src and angles.
+#define ROTATE_ROW(vectors) \
+	TESTQ R8, R8;                               \
+	JEQ   counted;                              \
+	ID(R8, rotateArgs_wide(BX), R9, R10);       \
+	CMPQ  R10, rotateArgs_limit(BX);            \
+	JAE   done;                                 \
+	IMULQ rotateArgs_anglesStride(BX), R10;     \
+	JMP   found;                                \
+counted: \
+	MOVQ  rotateArgs_angleAt(BX), R10;          \
+	XORL  CX, CX;                               \
+	MOVQ  R10, R11;                             \
+	ADDQ  rotateArgs_anglesStride(BX), R11;     \
+	CMPQ  R11, rotateArgs_anglesEnd(BX);        \
+	CMOVQEQ CX, R11;                            \
+	MOVQ  R11, rotateArgs_angleAt(BX);          \
+found: \
+	ADDQ  rotateArgs_angles(BX), R10;           \
+	MOVQ  rotateArgs_dstStride(BX), DI;         \
+	IMULQ R9, DI;                               \
+	ADDQ  rotateArgs_dst(BX), DI;               \
+	MOVQ  rotateArgs_srcStride(BX), SI;         \
+	IMULQ R9, SI;                               \
+	ADDQ  rotateArgs_src(BX), SI;               \
+	MOVQ  rotateArgs_pairs(BX), AX;             \
+	SUBQ  $(4*vectors), AX
+
+// HEADS has all heads of the row do a block of so many bytes, whose angles, in registers, are of so many others.
+#define HEADS(BLOCK, bytes, angles, loop) \
+	MOVQ SI, R11;                    \
+	MOVQ DI, R12;                    \
+	MOVQ rotateArgs_heads(BX), CX;   \
+loop: \
+	BLOCK;                           \
+	ADDQ DX, R11;                    \
+	ADDQ DX, R12;                    \
+	DECQ CX;                         \
+	JNE  loop;                       \
+	ADDQ $bytes, SI;                 \
+	ADDQ $bytes, DI;                 \
+	ADDQ $angles, R10
+
+// REST copies what is not rotated. AVX-512 would gain nothing.
+#define REST \
+	MOVQ  rotateArgs_rest(BX), AX;      \
+	TESTQ AX, AX;                       \
+	JEQ   rowDone;                      \
+	MOVQ  rotateArgs_srcStride(BX), R11; \
+	IMULQ R9, R11;                      \
+	ADDQ  rotateArgs_src(BX), R11;      \
+	ADDQ  rotateArgs_restAt(BX), R11;   \
+	MOVQ  rotateArgs_dstStride(BX), R12; \
+	IMULQ R9, R12;                      \
+	ADDQ  rotateArgs_dst(BX), R12;      \
+	ADDQ  rotateArgs_restAt(BX), R12;   \
+	MOVQ  rotateArgs_heads(BX), CX;     \
+restHead: \
+	XORL  SI, SI;                       \
+	MOVQ  AX, DI;                       \
+	SUBQ  $32, DI;                      \
+	JLT   restVectors;                  \
+restBlock: \
+	VMOVUPS (R11)(SI*1), Y0;            \
+	VMOVUPS 32(R11)(SI*1), Y1;          \
+	VMOVUPS 64(R11)(SI*1), Y2;          \
+	VMOVUPS 96(R11)(SI*1), Y3;          \
+	VMOVUPS Y0, (R12)(SI*1);            \
+	VMOVUPS Y1, 32(R12)(SI*1);          \
+	VMOVUPS Y2, 64(R12)(SI*1);          \
+	VMOVUPS Y3, 96(R12)(SI*1);          \
+	ADDQ  $128, SI;                     \
+	SUBQ  $32, DI;                      \
+	JGE   restBlock;                    \
+restVectors: \
+	ADDQ  $24, DI;                      \
+	JLT   restTail;                     \
+restVector: \
+	VMOVUPS (R11)(SI*1), Y0;            \
+	VMOVUPS Y0, (R12)(SI*1);            \
+	ADDQ  $32, SI;                      \
+	SUBQ  $8, DI;                       \
+	JGE   restVector;                   \
+restTail: \
+	TESTB $4, AX;                       \
+	JEQ   restPair;                     \
+	VMOVUPS (R11)(SI*1), X0;            \
+	VMOVUPS X0, (R12)(SI*1);            \
+	ADDQ  $16, SI;                      \
+restPair: \
+	TESTB $2, AX;                       \
+	JEQ   restSingle;                   \
+	VMOVSD (R11)(SI*1), X0;             \
+	VMOVSD X0, (R12)(SI*1);             \
+	ADDQ  $8, SI;                       \
+restSingle: \
+	TESTB $1, AX;                       \
+	JEQ   restNext;                     \
+	VMOVSS (R11)(SI*1), X0;             \
+	VMOVSS X0, (R12)(SI*1);             \
+restNext: \
+	ADDQ  DX, R11;                      \
+	ADDQ  DX, R12;                      \
+	DECQ  CX;                           \
+	JNE   restHead
+
+// ROTATE_NEXT goes on with the next row; at the end R9 says how many were done.
+#define ROTATE_NEXT \
+	INCQ R9;                      \
+	CMPQ R9, rotateArgs_rows(BX); \
+	JLT  row;                     \
+done: \
+	VZEROUPPER
+
+// BLOCKS does the blocks of a row but for the tail. A vector is so many pairs and takes so many bytes.
+#define BLOCKS(ANGLES4, BLOCK4, ANGLES2, BLOCK2, ANGLES1, BLOCK1, vector, bytes) \
+	JLT   two;                                     \
+four: \
+	ANGLES4;                                       \
+	HEADS(BLOCK4, (4*bytes), (16*vector), fours);  \
+	SUBQ  $(4*vector), AX;                         \
+	JGE   four;                                    \
+two: \
+	TESTB $(2*vector), AX;                         \
+	JEQ   one;                                     \
+	ANGLES2;                                       \
+	HEADS(BLOCK2, (2*bytes), (8*vector), twos);    \
+one: \
+	TESTB $vector, AX;                             \
+	JEQ   tail;                                    \
+	ANGLES1;                                       \
+	HEADS(BLOCK1, bytes, (4*vector), ones);        \
+tail:
+
+// HALVES rotates a vector of pairs, off bytes behind the start of the block, in registers a and b.
+#define HALVES(LOAD, STORE, off, a, b, x, y, cos, sin) \
+	LOAD(off(R11), a);           \
+	LOAD(off(R11)(R13*1), b);    \
+	VMULPS cos, a, x;            \
+	VMULPS sin, b, y;            \
+	VMULPS sin, a, a;            \
+	VMULPS cos, b, b;            \
+	VSUBPS y, x, x;              \
+	VADDPS a, b, b;              \
+	STORE(x, off(R12));          \
+	STORE(b, off(R12)(R13*1))
+
+#define HALVES_ANGLES(LOAD, off, signs, cos, sin) \
+	LOAD(off(R10), cos);         \
+	LOAD(off(R10)(R13*1), sin);  \
+	VXORPS signs, sin, sin
+
+// PAIRS is HALVES for pairs that are interleaved.
+#define PAIRS(LOAD, STORE, off, x, y, cos, sin) \
+	LOAD(off(R11), x);           \
+	VPERMILPS $0xB1, x, y;       \
+	VMULPS cos, x, x;            \
+	VMULPS sin, y, y;            \
+	VADDPS y, x, x;              \
+	STORE(x, off(R12))
+
+#define PAIRS_ANGLES(LOAD, off, signs, cos, sin) \
+	LOAD(off(R10), cos);         \
+	LOAD(off(R10)(R13*1), sin);  \
+	VMOVSLDUP cos, cos;          \
+	VMOVSLDUP sin, sin;          \
+	VXORPS signs, sin, sin
+
+// SPREAD loads numbers into every second lane.
+#define SPREAD(from, to) VPMOVZXDQ from, to
+#define MASKED_SPREAD(from, to) VPMOVZXDQ.Z from, K2, to
+
+// AVX2
+
+#define SIGNS_AVX2 VBROADCASTSD rotateArgs_signs(BX), Y0
+
+#define HALVES_ANGLES1_AVX2 \
+	SIGNS_AVX2;                               \
+	HALVES_ANGLES(VECTOR, 0, Y0, Y8, Y12)
+
+#define HALVES_ANGLES2_AVX2 \
+	HALVES_ANGLES1_AVX2;                      \
+	HALVES_ANGLES(VECTOR, 32, Y0, Y9, Y13)
+
+#define HALVES_ANGLES4_AVX2 \
+	HALVES_ANGLES2_AVX2;                      \
+	HALVES_ANGLES(VECTOR, 64, Y0, Y10, Y14);  \
+	HALVES_ANGLES(VECTOR, 96, Y0, Y11, Y15)
+
+#define HALVES1_AVX2 HALVES(VECTOR, VECTOR, 0, Y0, Y1, Y2, Y3, Y8, Y12)
+
+#define HALVES2_AVX2 \
+	HALVES1_AVX2;                                           \
+	HALVES(VECTOR, VECTOR, 32, Y4, Y5, Y6, Y7, Y9, Y13)
+
+#define HALVES4_AVX2 \
+	HALVES2_AVX2;                                           \
+	HALVES(VECTOR, VECTOR, 64, Y0, Y1, Y2, Y3, Y10, Y14);   \
+	HALVES(VECTOR, VECTOR, 96, Y4, Y5, Y6, Y7, Y11, Y15)
+
+#define HALVES_QUAD HALVES(VECTOR, VECTOR, 0, X0, X1, X2, X3, X8, X12)
+#define HALVES_PAIR HALVES(PAIR, PAIR, 0, X0, X1, X2, X3, X8, X12)
+#define HALVES_SINGLE HALVES(SINGLE, SINGLE, 0, X0, X1, X2, X3, X8, X12)
+
+// func rotateHalvesAVX2(a *rotateArgs) (done int)
+// for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
+TEXT ·rotateHalvesAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	ROTATE_BEGIN
+row:
+	ROTATE_ROW(8)
+	BLOCKS(HALVES_ANGLES4_AVX2, HALVES4_AVX2, HALVES_ANGLES2_AVX2, HALVES2_AVX2, HALVES_ANGLES1_AVX2, HALVES1_AVX2, 8, 32)
+	TESTB $7, AX
+	JEQ   rest
+	SIGNS_AVX2
+	VMOVAPS Y0, Y7
+	TESTB $4, AX
+	JEQ   pair
+	HALVES_ANGLES(VECTOR, 0, X7, X8, X12)
+	HEADS(HALVES_QUAD, 16, 16, quads)
+pair:
+	TESTB $2, AX
+	JEQ   single
+	HALVES_ANGLES(PAIR, 0, X7, X8, X12)
+	HEADS(HALVES_PAIR, 8, 8, pairs)
+single:
+	TESTB $1, AX
+	JEQ   rest
+	HALVES_ANGLES(SINGLE, 0, X7, X8, X12)
+	HEADS(HALVES_SINGLE, 4, 4, singles)
+rest:
+	REST
+rowDone:
+	ROTATE_NEXT
+	MOVQ R9, done+8(FP)
+	RET
+
+#define PAIRS_ANGLES1_AVX2 \
+	SIGNS_AVX2;                               \
+	PAIRS_ANGLES(SPREAD, 0, Y0, Y8, Y12)
+
+#define PAIRS_ANGLES2_AVX2 \
+	PAIRS_ANGLES1_AVX2;                       \
+	PAIRS_ANGLES(SPREAD, 16, Y0, Y9, Y13)
+
+#define PAIRS_ANGLES4_AVX2 \
+	PAIRS_ANGLES2_AVX2;                       \
+	PAIRS_ANGLES(SPREAD, 32, Y0, Y10, Y14);   \
+	PAIRS_ANGLES(SPREAD, 48, Y0, Y11, Y15)
+
+#define PAIRS1_AVX2 PAIRS(VECTOR, VECTOR, 0, Y0, Y1, Y8, Y12)
+
+#define PAIRS2_AVX2 \
+	PAIRS1_AVX2;                                    \
+	PAIRS(VECTOR, VECTOR, 32, Y2, Y3, Y9, Y13)
+
+#define PAIRS4_AVX2 \
+	PAIRS2_AVX2;                                    \
+	PAIRS(VECTOR, VECTOR, 64, Y4, Y5, Y10, Y14);    \
+	PAIRS(VECTOR, VECTOR, 96, Y6, Y7, Y11, Y15)
+
+#define PAIRS_QUAD PAIRS(VECTOR, VECTOR, 0, X0, X1, X8, X12)
+#define PAIRS_PAIR PAIRS(PAIR, PAIR, 0, X0, X1, X8, X12)
+
+// func rotatePairsAVX2(a *rotateArgs) (done int)
+// for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
+TEXT ·rotatePairsAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	ROTATE_BEGIN
+row:
+	ROTATE_ROW(4)
+	BLOCKS(PAIRS_ANGLES4_AVX2, PAIRS4_AVX2, PAIRS_ANGLES2_AVX2, PAIRS2_AVX2, PAIRS_ANGLES1_AVX2, PAIRS1_AVX2, 4, 32)
+	TESTB $3, AX
+	JEQ   rest
+	SIGNS_AVX2
+	VMOVAPS Y0, Y7
+	TESTB $2, AX
+	JEQ   single
+	PAIRS_ANGLES(SPREAD, 0, X7, X8, X12)
+	HEADS(PAIRS_QUAD, 16, 8, quads)
+single:
+	TESTB $1, AX
+	JEQ   rest
+	PAIRS_ANGLES(SINGLE, 0, X7, X8, X12)
+	HEADS(PAIRS_PAIR, 8, 4, pairs)
+rest:
+	REST
+rowDone:
+	ROTATE_NEXT
+	MOVQ R9, done+8(FP)
+	RET
+
+// AVX-512
+
+#define HALVES_ANGLES1_AVX512 HALVES_ANGLES(VECTOR, 0, Z16, Z8, Z12)
+
+#define HALVES_ANGLES2_AVX512 \
+	HALVES_ANGLES1_AVX512;                     \
+	HALVES_ANGLES(VECTOR, 64, Z16, Z9, Z13)
+
+#define HALVES_ANGLES4_AVX512 \
+	HALVES_ANGLES2_AVX512;                     \
+	HALVES_ANGLES(VECTOR, 128, Z16, Z10, Z14); \
+	HALVES_ANGLES(VECTOR, 192, Z16, Z11, Z15)
+
+#define HALVES1_AVX512 HALVES(VECTOR, VECTOR, 0, Z0, Z1, Z2, Z3, Z8, Z12)
+
+#define HALVES2_AVX512 \
+	HALVES1_AVX512;                                         \
+	HALVES(VECTOR, VECTOR, 64, Z4, Z5, Z6, Z7, Z9, Z13)
+
+#define HALVES4_AVX512 \
+	HALVES2_AVX512;                                         \
+	HALVES(VECTOR, VECTOR, 128, Z0, Z1, Z2, Z3, Z10, Z14);  \
+	HALVES(VECTOR, VECTOR, 192, Z4, Z5, Z6, Z7, Z11, Z15)
+
+#define HALVES_TAIL HALVES(MASKED_LOAD, MASKED_STORE, 0, Z0, Z1, Z2, Z3, Z8, Z12)
+
+// func rotateHalvesAVX512(a *rotateArgs) (done int)
+// for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
+TEXT ·rotateHalvesAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	MOVQ rotateArgs_pairs(BX), AX
+	MASK
+	VBROADCASTSD rotateArgs_signs(BX), Z16
+	ROTATE_BEGIN
+row:
+	ROTATE_ROW(16)
+	BLOCKS(HALVES_ANGLES4_AVX512, HALVES4_AVX512, HALVES_ANGLES2_AVX512, HALVES2_AVX512, HALVES_ANGLES1_AVX512, HALVES1_AVX512, 16, 64)
+	TESTB $15, AX
+	JEQ   rest
+	HALVES_ANGLES(MASKED_LOAD, 0, Z16, Z8, Z12)
+	HEADS(HALVES_TAIL, 0, 0, tails)
+rest:
+	REST
+rowDone:
+	ROTATE_NEXT
+	MOVQ R9, done+8(FP)
+	RET
+
+#define PAIRS_ANGLES1_AVX512 PAIRS_ANGLES(SPREAD, 0, Z16, Z8, Z12)
+
+#define PAIRS_ANGLES2_AVX512 \
+	PAIRS_ANGLES1_AVX512;                      \
+	PAIRS_ANGLES(SPREAD, 32, Z16, Z9, Z13)
+
+#define PAIRS_ANGLES4_AVX512 \
+	PAIRS_ANGLES2_AVX512;                      \
+	PAIRS_ANGLES(SPREAD, 64, Z16, Z10, Z14);   \
+	PAIRS_ANGLES(SPREAD, 96, Z16, Z11, Z15)
+
+#define PAIRS1_AVX512 PAIRS(VECTOR, VECTOR, 0, Z0, Z1, Z8, Z12)
+
+#define PAIRS2_AVX512 \
+	PAIRS1_AVX512;                                  \
+	PAIRS(VECTOR, VECTOR, 64, Z2, Z3, Z9, Z13)
+
+#define PAIRS4_AVX512 \
+	PAIRS2_AVX512;                                  \
+	PAIRS(VECTOR, VECTOR, 128, Z4, Z5, Z10, Z14);   \
+	PAIRS(VECTOR, VECTOR, 192, Z6, Z7, Z11, Z15)
+
+#define PAIRS_TAIL PAIRS(MASKED_LOAD, MASKED_STORE, 0, Z0, Z1, Z8, Z12)
+
+// func rotatePairsAVX512(a *rotateArgs) (done int)
+// for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
+TEXT ·rotatePairsAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	MOVQ rotateArgs_pairs(BX), AX
+	MOVL $0xFF, DX
+	ANDL $7, AX
+	BZHIL AX, DX, DX
+	KMOVW DX, K2
+	ADDL AX, AX
+	MASK
+	VBROADCASTSD rotateArgs_signs(BX), Z16
+	ROTATE_BEGIN
+row:
+	ROTATE_ROW(8)
+	BLOCKS(PAIRS_ANGLES4_AVX512, PAIRS4_AVX512, PAIRS_ANGLES2_AVX512, PAIRS2_AVX512, PAIRS_ANGLES1_AVX512, PAIRS1_AVX512, 8, 64)
+	TESTB $7, AX
+	JEQ   rest
+	PAIRS_ANGLES(MASKED_SPREAD, 0, Z16, Z8, Z12)
+	HEADS(PAIRS_TAIL, 0, 0, tails)
+rest:
+	REST
+rowDone:
+	ROTATE_NEXT
+	MOVQ R9, done+8(FP)
+	RET
