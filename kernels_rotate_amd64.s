@@ -9,8 +9,9 @@
 // read and written once, and angles are read once for a row. What is not rotated is copied at the end of the row.
 //
 // A vector is of pairs whose elements are half of the rotated part apart, or with pairs interleaved, of half as many, with each
-// cosine and each sine twice. A tail is done with AVX2 as 4, 2 and 1 pairs, by the bits of their number; with AVX-512
-// as one masked vector. None of it touches a byte outside the rows.
+// cosine and each sine twice. A tail is done as parts of vectors, by the bits of the number of pairs, with AVX-512 too: a
+// masked store to the end of a head would hold up the load of the next one, some 10 ns each. None of it touches a byte
+// outside the rows.
 //
 // Registers:
 //	BX   arguments                       R9   number of the row
@@ -21,7 +22,7 @@
 //	AX   pairs left, less those of four  CX   heads left
 //	     vectors
 //	Y8 to Y11  cosines of the block      Y12 to Y15  sines, with their signs
-//	Z16  signs (AVX-512)                 K1   lanes of the tail, K2 its pairs if interleaved
+//	Z16  signs (AVX-512)
 
 #define ROTATE_BEGIN \
 	MOVQ rotateArgs_at(BX), R8;         \
@@ -199,7 +200,6 @@ tail:
 
 // SPREAD loads numbers into every second lane.
 #define SPREAD(from, to) VPMOVZXDQ from, to
-#define MASKED_SPREAD(from, to) VPMOVZXDQ.Z from, K2, to
 
 // AVX2
 
@@ -233,6 +233,27 @@ tail:
 #define HALVES_PAIR HALVES(PAIR, PAIR, 0, X0, X1, X2, X3, X8, X12)
 #define HALVES_SINGLE HALVES(SINGLE, SINGLE, 0, X0, X1, X2, X3, X8, X12)
 
+// HALVES_TAIL does up to 7 pairs.
+#define HALVES_TAIL \
+	TESTB $7, AX;                              \
+	JEQ   rest;                                \
+	SIGNS_AVX2;                                \
+	VMOVAPS Y0, Y7;                            \
+	TESTB $4, AX;                              \
+	JEQ   pair;                                \
+	HALVES_ANGLES(VECTOR, 0, X7, X8, X12);     \
+	HEADS(HALVES_QUAD, 16, 16, quads);         \
+pair: \
+	TESTB $2, AX;                              \
+	JEQ   single;                              \
+	HALVES_ANGLES(PAIR, 0, X7, X8, X12);       \
+	HEADS(HALVES_PAIR, 8, 8, pairs);           \
+single: \
+	TESTB $1, AX;                              \
+	JEQ   rest;                                \
+	HALVES_ANGLES(SINGLE, 0, X7, X8, X12);     \
+	HEADS(HALVES_SINGLE, 4, 4, singles)
+
 // func rotateHalvesAVX2(a *rotateArgs) (done int)
 // for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
 TEXT ·rotateHalvesAVX2(SB), NOSPLIT, $0-16
@@ -241,24 +262,7 @@ TEXT ·rotateHalvesAVX2(SB), NOSPLIT, $0-16
 row:
 	ROTATE_ROW(8)
 	BLOCKS(HALVES_ANGLES4_AVX2, HALVES4_AVX2, HALVES_ANGLES2_AVX2, HALVES2_AVX2, HALVES_ANGLES1_AVX2, HALVES1_AVX2, 8, 32)
-	TESTB $7, AX
-	JEQ   rest
-	SIGNS_AVX2
-	VMOVAPS Y0, Y7
-	TESTB $4, AX
-	JEQ   pair
-	HALVES_ANGLES(VECTOR, 0, X7, X8, X12)
-	HEADS(HALVES_QUAD, 16, 16, quads)
-pair:
-	TESTB $2, AX
-	JEQ   single
-	HALVES_ANGLES(PAIR, 0, X7, X8, X12)
-	HEADS(HALVES_PAIR, 8, 8, pairs)
-single:
-	TESTB $1, AX
-	JEQ   rest
-	HALVES_ANGLES(SINGLE, 0, X7, X8, X12)
-	HEADS(HALVES_SINGLE, 4, 4, singles)
+	HALVES_TAIL
 rest:
 	REST
 rowDone:
@@ -293,6 +297,22 @@ rowDone:
 #define PAIRS_QUAD PAIRS(VECTOR, VECTOR, 0, X0, X1, X8, X12)
 #define PAIRS_PAIR PAIRS(PAIR, PAIR, 0, X0, X1, X8, X12)
 
+// PAIRS_TAIL does up to 3 pairs.
+#define PAIRS_TAIL \
+	TESTB $3, AX;                              \
+	JEQ   rest;                                \
+	SIGNS_AVX2;                                \
+	VMOVAPS Y0, Y7;                            \
+	TESTB $2, AX;                              \
+	JEQ   single;                              \
+	PAIRS_ANGLES(SPREAD, 0, X7, X8, X12);      \
+	HEADS(PAIRS_QUAD, 16, 8, quads);           \
+single: \
+	TESTB $1, AX;                              \
+	JEQ   rest;                                \
+	PAIRS_ANGLES(SINGLE, 0, X7, X8, X12);      \
+	HEADS(PAIRS_PAIR, 8, 4, pairs)
+
 // func rotatePairsAVX2(a *rotateArgs) (done int)
 // for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
 TEXT ·rotatePairsAVX2(SB), NOSPLIT, $0-16
@@ -301,19 +321,7 @@ TEXT ·rotatePairsAVX2(SB), NOSPLIT, $0-16
 row:
 	ROTATE_ROW(4)
 	BLOCKS(PAIRS_ANGLES4_AVX2, PAIRS4_AVX2, PAIRS_ANGLES2_AVX2, PAIRS2_AVX2, PAIRS_ANGLES1_AVX2, PAIRS1_AVX2, 4, 32)
-	TESTB $3, AX
-	JEQ   rest
-	SIGNS_AVX2
-	VMOVAPS Y0, Y7
-	TESTB $2, AX
-	JEQ   single
-	PAIRS_ANGLES(SPREAD, 0, X7, X8, X12)
-	HEADS(PAIRS_QUAD, 16, 8, quads)
-single:
-	TESTB $1, AX
-	JEQ   rest
-	PAIRS_ANGLES(SINGLE, 0, X7, X8, X12)
-	HEADS(PAIRS_PAIR, 8, 4, pairs)
+	PAIRS_TAIL
 rest:
 	REST
 rowDone:
@@ -345,23 +353,21 @@ rowDone:
 	HALVES(VECTOR, VECTOR, 128, Z0, Z1, Z2, Z3, Z10, Z14);  \
 	HALVES(VECTOR, VECTOR, 192, Z4, Z5, Z6, Z7, Z11, Z15)
 
-#define HALVES_TAIL HALVES(MASKED_LOAD, MASKED_STORE, 0, Z0, Z1, Z2, Z3, Z8, Z12)
-
 // func rotateHalvesAVX512(a *rotateArgs) (done int)
 // for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
 TEXT ·rotateHalvesAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	MOVQ rotateArgs_pairs(BX), AX
-	MASK
 	VBROADCASTSD rotateArgs_signs(BX), Z16
 	ROTATE_BEGIN
 row:
 	ROTATE_ROW(16)
 	BLOCKS(HALVES_ANGLES4_AVX512, HALVES4_AVX512, HALVES_ANGLES2_AVX512, HALVES2_AVX512, HALVES_ANGLES1_AVX512, HALVES1_AVX512, 16, 64)
-	TESTB $15, AX
-	JEQ   rest
-	HALVES_ANGLES(MASKED_LOAD, 0, Z16, Z8, Z12)
-	HEADS(HALVES_TAIL, 0, 0, tails)
+	TESTB $8, AX
+	JEQ   parts
+	HALVES_ANGLES1_AVX2
+	HEADS(HALVES1_AVX2, 32, 32, eights)
+parts:
+	HALVES_TAIL
 rest:
 	REST
 rowDone:
@@ -391,28 +397,21 @@ rowDone:
 	PAIRS(VECTOR, VECTOR, 128, Z4, Z5, Z10, Z14);   \
 	PAIRS(VECTOR, VECTOR, 192, Z6, Z7, Z11, Z15)
 
-#define PAIRS_TAIL PAIRS(MASKED_LOAD, MASKED_STORE, 0, Z0, Z1, Z8, Z12)
-
 // func rotatePairsAVX512(a *rotateArgs) (done int)
 // for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
 TEXT ·rotatePairsAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	MOVQ rotateArgs_pairs(BX), AX
-	MOVL $0xFF, DX
-	ANDL $7, AX
-	BZHIL AX, DX, DX
-	KMOVW DX, K2
-	ADDL AX, AX
-	MASK
 	VBROADCASTSD rotateArgs_signs(BX), Z16
 	ROTATE_BEGIN
 row:
 	ROTATE_ROW(8)
 	BLOCKS(PAIRS_ANGLES4_AVX512, PAIRS4_AVX512, PAIRS_ANGLES2_AVX512, PAIRS2_AVX512, PAIRS_ANGLES1_AVX512, PAIRS1_AVX512, 8, 64)
-	TESTB $7, AX
-	JEQ   rest
-	PAIRS_ANGLES(MASKED_SPREAD, 0, Z16, Z8, Z12)
-	HEADS(PAIRS_TAIL, 0, 0, tails)
+	TESTB $4, AX
+	JEQ   parts
+	PAIRS_ANGLES1_AVX2
+	HEADS(PAIRS1_AVX2, 32, 16, quads4)
+parts:
+	PAIRS_TAIL
 rest:
 	REST
 rowDone:
