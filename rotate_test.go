@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/reference"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -259,4 +260,23 @@ func TestRotateMisuse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRotateReference holds both directions to PyTorch, bit for bit.
+func TestRotateReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.RotaryCases(t) {
+			r := rowvec.Rotation{Heads: c.Heads, Interleaved: c.Interleaved}
+			x, grad := reference.Zeros(c.Src, 3), reference.Copy(c.DOut, 1)
+			if err := rowvec.Rotate(x, c.Src.Matrix, r, c.Angles.Matrix, 0, c.Seq); err != nil {
+				t.Fatal(err)
+			}
+			reference.Equal(t, c.Name, x, c.Out)
+			r.Inverse = true
+			if err := rowvec.Rotate(grad, grad, r, c.Angles.Matrix, 0, c.Seq); err != nil {
+				t.Fatal(err)
+			}
+			reference.Equal(t, c.Name+", gradient", grad, c.Grad)
+		}
+	})
 }

@@ -1,10 +1,14 @@
 package fuzz
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/kernels"
+	"github.com/rowvec/rowvec/positional"
 )
 
 // The bits of input.IDs that the types of ids leave: how a row is rotated, and that it is rotated where it is.
@@ -73,6 +77,98 @@ func FuzzRotate(f *testing.F) {
 		t.call = kernel{
 			func() error { return rowvec.Rotate(*dst, *src, r, *angles, start, seq) },
 			func() { kernels.Rotate(*dst, *src, r, *angles, start, seq) },
+		}
+	})
+}
+
+// FuzzRotary has a Rotary of any kind do what the definition does with its angles, by plain Go: near and far positions, with
+// and without a table, on several workers.
+func FuzzRotary(f *testing.F) {
+	seeds(f)
+	for kind := range uint8(32) {
+		in := input{Dim: 40 + 50*uint16(kind%7), N: 12 + 50*uint16(kind%3), Rows: uint16(kind), Seq: 3 + 20*(kind%3), IDs: kind << 4,
+			Flags: variant * uint16(kind%2), Spread: kind, Gaps: [4]uint8{kind, 1, 2}, Scale: 1 << 31, BadID: uint64(kind) << (2 * kind)}
+		f.Add(in.bytes())
+		in.Flags |= manyIDs
+		in.N *= 9
+		f.Add(in.bytes())
+	}
+	fuzz(f, func(t *trial) {
+		n, _, seq, _ := t.sequences(t.count())
+		heads := 1 + int(t.in.Rows)%5
+		dim := t.dim() / heads
+		rotated := 2 * (1 + int(t.in.Scale)%32)
+		length := int(t.in.Rows) / 5 % 200
+		options := []positional.RotaryOption{positional.Workers(1 + int(t.in.Start)%4), positional.Table(length)}
+		rotation := rowvec.Rotation{Heads: heads, Interleaved: t.in.IDs&interleaved != 0, Inverse: t.in.IDs&inverse != 0}
+		if rotation.Interleaved {
+			options = append(options, positional.Interleaved())
+		}
+		scalings := []positional.Scaling{nil, positional.Linear{Factor: 3}, positional.YaRN{Factor: 8, Original: 50},
+			positional.DynamicNTK{Factor: 2, Original: 100}}
+		options = append(options, positional.Scaled(scalings[t.in.Shift%4]))
+		r, err := positional.NewRotary(rotated, options...)
+		if err != nil {
+			panic(err)
+		}
+		dst, src := t.matrix(0, n, heads*dim), t.matrix(1, n, heads*dim)
+		if t.in.IDs&inPlace != 0 {
+			t.place(dst)
+			src = dst
+		} else {
+			t.place(dst, src)
+		}
+		t.op = "positional.Rotary.Apply"
+		if rotation.Inverse {
+			t.op = "positional.Rotary.Backward"
+		}
+		start := int(t.in.BadID >> (t.in.BadAt % 64) & (math.MaxInt >> 1))
+		at, rows := make([]int, n), seq // rows of angles
+		for i := range at {
+			at[i] = i % max(1, seq)
+		}
+		if t.in.has(variant) {
+			t.op += "At"
+			for i := range at {
+				if mix(t.in.Seed^uint32(i))%3 == 0 {
+					at[i] = int(mix(t.in.Seed+uint32(i)) % 200)
+				}
+			}
+			rows = 1 + slices.Max(append(at, 0))
+		} else {
+			t.checkSequences(n, start, seq, math.MaxInt)
+		}
+		positions := make([]int, n)
+		for i, p := range at {
+			positions[i] = start + p
+		}
+		t.checkShape(dim >= rotated)
+		if extent(*dst) > 0 && extent(*src) > 0 && (&dst.Data[0] != &src.Data[0] || dst.Stride != src.Stride) {
+			t.checkApart("dst", *dst, [...]string{"src", "dOut"}[t.in.IDs>>5&1], *src)
+		}
+		t.call = kernel{
+			func() error {
+				switch {
+				case t.in.has(variant) && rotation.Inverse:
+					return r.BackwardAt(*dst, *src, heads, positions)
+				case t.in.has(variant):
+					return r.ApplyAt(*dst, *src, heads, positions)
+				case rotation.Inverse:
+					return r.Backward(*dst, *src, heads, seq, start)
+				}
+				return r.Apply(*dst, *src, heads, seq, start)
+			},
+			func() {
+				if n == 0 {
+					return
+				}
+				defer isa.Set(isa.Portable)()
+				angles, _ := rowvec.NewMatrix(rows, rotated)
+				if err := r.Angles(angles, start); err != nil {
+					panic(err)
+				}
+				kernels.RotateAt(*dst, *src, rotation, angles, at)
+			},
 		}
 	})
 }

@@ -339,6 +339,22 @@ func RelativeBiasCases(tb testing.TB) []RelativeBias {
 	return load[RelativeBias](tb, "t5bias.json")
 }
 
+// Rotary is a case of rotary positions: the first Angles.Cols dims of each head are rotated, to position Start + i mod Seq.
+type Rotary struct {
+	Name        string  `json:"name"`
+	Interleaved bool    `json:"interleaved"`
+	Heads       int     `json:"heads"`
+	Seq         int     `json:"seq"`
+	Start       int     `json:"start"`
+	Base        float64 `json:"base"`
+	Amplitude   Float   `json:"amplitude"` // of the angles
+	Angles      Matrix  `json:"angles"`    // by PyTorch in float32: within 2e-5 below position 512
+	Src         Matrix  `json:"src"`
+	Out         Matrix  `json:"out"`
+	DOut        Matrix  `json:"dout"` // the gradient of Out
+	Grad        Matrix  `json:"grad"` // that of Src
+}
+
 // ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
 // it gets; so do the functions below.
 func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }
@@ -396,6 +412,9 @@ func TrainingCases(tb testing.TB) []Training { tb.Helper(); return load[Training
 
 // UpdateCases returns the cases of update.json.
 func UpdateCases(tb testing.TB) []Update { tb.Helper(); return load[Update](tb, "update.json") }
+
+// RotaryCases returns the cases of rotary.json.
+func RotaryCases(tb testing.TB) []Rotary { tb.Helper(); return load[Rotary](tb, "rotary.json") }
 
 // BagCases returns the cases of bag.json.
 func BagCases(tb testing.TB) []Bag { tb.Helper(); return load[Bag](tb, "bag.json") }

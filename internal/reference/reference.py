@@ -955,6 +955,58 @@ def t5_bias():
            t5_bias_case("one head", 1604, 3, 1, 4, 9, 5, 2, 8, 20, True)])
 
 
+# Rotary positions, as GPT-NeoX and the Llama of transformers have them (pairs half of the rotated part apart), and GPT-J
+# (pairs interleaved); of each head the first n dims are rotated.
+
+def rotary_case(name, seed, interleaved, batch, seq, start, heads, dim, n, base=10000.0, amplitude=1.0):
+    draw = random(seed)
+    x = nn.Parameter(tensor(draw(batch, seq, heads, dim)))
+    freqs = torch.outer(torch.arange(start, start + seq).float(), 1.0 / base ** (torch.arange(0, n, 2).float() / n))
+    cos, sin = freqs.cos() * amplitude, freqs.sin() * amplitude
+
+    def spread(t):
+        return (t.repeat_interleave(2, -1) if interleaved else torch.cat((t, t), -1))[None, :, None, :]
+
+    def turned(t):
+        if interleaved:
+            return torch.stack((-t[..., 1::2], t[..., 0::2]), -1).flatten(-2)
+        return torch.cat((-t[..., n // 2:], t[..., :n // 2]), -1)
+
+    part, rest = x[..., :n], x[..., n:]
+    out = torch.cat((part * spread(cos) + turned(part) * spread(sin), rest), -1)
+    dout = draw(batch, seq, heads, dim)
+    out.backward(tensor(dout))
+
+    def plain(t, sign):
+        """The same in NumPy, pair by pair."""
+        first = np.arange(0, n, 2) if interleaved else np.arange(n // 2)
+        second = first + 1 if interleaved else first + n // 2
+        c, s = cos.numpy()[None, :, None, :], sign * sin.numpy()[None, :, None, :]
+        a, b, r = t[..., first], t[..., second], t.copy()
+        r[..., first], r[..., second] = a * c - b * s, b * c + a * s
+        return r
+
+    same(out, plain(x.detach().numpy(), f32(1)))
+    same(x.grad, plain(dout, f32(-1)))
+    rows = lambda t: matrix(np.asarray(t).reshape(batch * seq, heads * dim))
+    return {"name": name, "interleaved": interleaved, "heads": heads, "seq": seq, "start": start, "base": base,
+            "amplitude": scalar(f32(amplitude)), "angles": matrix(torch.cat((cos, sin), -1).numpy()),
+            "src": rows(x.detach()), "out": rows(out.detach()), "dout": rows(dout), "grad": rows(x.grad)}
+
+
+def rotary():
+    write("rotary", "Rotary positions start + i mod seq by PyTorch in float32, x*cos + rotate_half(x)*sin and the like for pairs "
+          "that are interleaved, and the gradient of src from dout. angles has the cosines and the sines of a sequence. "
+          "The same bits from NumPy.", [
+              rotary_case("halves", 1700, False, 2, 3, 0, 2, 8, 8),
+              rotary_case("halves/partial", 1701, False, 1, 4, 5, 3, 20, 10),
+              rotary_case("halves/one head", 1702, False, 2, 2, 505, 1, 64, 64),
+              rotary_case("halves/amplitude", 1703, False, 1, 3, 100, 2, 12, 12, 500000.0, 1.1386294),
+              rotary_case("interleaved", 1704, True, 2, 3, 0, 2, 8, 8),
+              rotary_case("interleaved/partial", 1705, True, 1, 3, 60, 2, 37, 26),
+              rotary_case("interleaved/odd", 1706, True, 2, 2, 508, 3, 7, 6)])
+
+
 assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
 forward()
 scatter()
@@ -978,3 +1030,4 @@ scaling()
 alibi()
 t5_buckets()
 t5_bias()
+rotary()

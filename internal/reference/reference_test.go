@@ -34,6 +34,7 @@ func TestFiles(t *testing.T) {
 		"alibi.json":        len(ALiBiCases(t)),
 		"t5buckets.json":    len(BucketsCases(t)),
 		"t5bias.json":       len(RelativeBiasCases(t)),
+		"rotary.json":       len(RotaryCases(t)),
 	}
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {

@@ -1,0 +1,500 @@
+package positional
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/exact"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/internal/work"
+)
+
+// Rotary is the rotary position embedding (RoPE) of Su et al., "RoFormer: enhanced transformer with rotary position
+// embedding" (2021). It is not added to tokens, but turns the queries and the keys of attention: pair i of the rotated
+// elements of each head by the angle pos * 10000^(-2i/dim), so that their dot products depend on distances alone.
+//
+// Queries or keys (batch, seq, heads, head dim) are a matrix of batch*seq rows and heads*(head dim) columns, one sequence
+// behind the other; its stride is free, so that both can be windows of one matrix. Of each head the first Dim elements
+// are rotated, and the others are left as they are. The pairs are elements i and i + Dim/2, as in GPT-NeoX and in the Llama of
+// Hugging Face, or neighbours with the option Interleaved.
+//
+// Cosines and sines are off by less than 3.1e-8 at every position however far, before a Scaling multiplies them by an
+// amplitude other than 1 and rounds again; and they have, like all results, the same bits on every machine, for any number
+// of workers and however they were asked for. Those that are not in a table are computed as they are needed, once for all
+// heads and, up to the number of workers, for all sequences.
+//
+// Any number of goroutines may use one Rotary.
+type Rotary struct {
+	rotarySettings
+	dim   int
+	first *turns                // for sequences of any length that a model was trained on
+	table rowvec.Matrix         // of first
+	last  atomic.Pointer[turns] // for the last length that asked for others
+}
+
+type rotarySettings struct {
+	base        float64
+	interleaved bool
+	scaling     Scaling
+	length      int
+	workers     int
+}
+
+// RotaryOption is an option of NewRotary.
+type RotaryOption func(*rotarySettings)
+
+// RotaryBase replaces 10000. It must be above 1 and finite.
+func RotaryBase(base float64) RotaryOption { return func(s *rotarySettings) { s.base = base } }
+
+// Interleaved makes pairs of neighbours, elements 2i and 2i+1, as in the paper, in GPT-J and in Meta's Llama. Weights that
+// were trained with one order do not go with the other.
+func Interleaved() RotaryOption { return func(s *rotarySettings) { s.interleaved = true } }
+
+// Scaled changes the frequencies as s says, which must not change afterwards; nil changes nothing. Where s.ByLength(), the
+// length is that of the call: start + seq, or 1 + the last position. Apply and Backward then compute frequencies whenever it
+// has changed.
+func Scaled(s Scaling) RotaryOption { return func(r *rotarySettings) { r.scaling = s } }
+
+// Table has cosines and sines of the first length positions kept in memory, 4*Dim bytes for each, as decoders want them that
+// rotate few rows at a time, at positions of their own. It changes no bit of any result. With a Scaling by length, it
+// serves the lengths that a model was trained on alone.
+func Table(length int) RotaryOption { return func(s *rotarySettings) { s.length = length } }
+
+// Workers bounds the number of goroutines that one call splits large work over. The default, 0, is GOMAXPROCS at the time of
+// NewRotary. Results have the same bits for any number.
+func Workers(n int) RotaryOption { return func(s *rotarySettings) { s.workers = n } }
+
+// NewRotary returns the embedding that rotates the first dim elements of each head: all of them, or fewer for partial rotary
+// dims. It is a ShapeError if dim is below 2 or odd, if the length of a Table or the number of Workers is below 0, or if a
+// Table cannot be addressed; and an error that says so if the base is not above 1 and finite. Errors of a Scaling are
+// returned as they are.
+func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
+	const op = "positional.NewRotary"
+	if err := check.AtLeast(op, "dim", dim, 2); err != nil {
+		return nil, err
+	}
+	if err := check.MultipleOf(op, "dim", dim, 2); err != nil {
+		return nil, err
+	}
+	if err := check.AtMost(op, "dim", dim, maxWaves); err != nil {
+		return nil, err
+	}
+	r := &Rotary{rotarySettings: rotarySettings{base: 10000}, dim: dim}
+	for _, option := range options {
+		option(&r.rotarySettings)
+	}
+	if !(r.base > 1 && r.base <= math.MaxFloat64) {
+		return nil, fmt.Errorf("rowvec: %s: base is %v, want one above 1 and finite", op, r.base)
+	}
+	if err := check.AtLeast(op, "workers", r.workers, 0); err != nil {
+		return nil, err
+	}
+	if r.workers == 0 {
+		r.workers = runtime.GOMAXPROCS(0)
+	}
+	if err := check.AtLeast(op, "length", r.length, 0); err != nil {
+		return nil, err
+	}
+	f, err := r.frequencies(op, 0)
+	if err != nil {
+		return nil, err
+	}
+	if r.table, err = check.NewMatrix(op, "length", r.length, dim); err != nil {
+		return nil, err
+	}
+	r.first = newTurns(f, dim, 0)
+	r.first.fill(r.table, 0)
+	return r, nil
+}
+
+// Dim returns the number of elements of a head that are rotated.
+func (r *Rotary) Dim() int { return r.dim }
+
+// String returns, for instance, "Rotary(dim=64)"; what options have changed is named too, as in
+// "Rotary(dim=64, base=500000, interleaved, scaling=Linear(factor=4))".
+func (r *Rotary) String() string {
+	text := fmt.Sprintf("Rotary(dim=%d", r.dim)
+	if r.base != 10000 {
+		text += fmt.Sprintf(", base=%v", r.base)
+	}
+	if r.interleaved {
+		text += ", interleaved"
+	}
+	if r.scaling != nil {
+		text += fmt.Sprintf(", scaling=%v", r.scaling)
+	}
+	return text + ")"
+}
+
+// Apply sets row i of dst to row i of src, whose heads are rotated to position start + i mod seq. start is not 0 where a
+// decoder continues from a cache.
+//
+// dst and src have a multiple of seq rows, and heads times at least Dim columns; strides are free. They may be the same
+// matrix, with the same first element and the same stride. Errors: ShapeError, also if start is negative or start + seq
+// overflows an int; OverlapError if dst shares memory with src otherwise, or with the table; then dst is as it was. Without
+// rows, seq and start do not matter.
+func (r *Rotary) Apply(dst, src rowvec.Matrix, heads, seq, start int) error {
+	return r.rotate("positional.Rotary.Apply", "src", dst, src, heads, seq, start, false)
+}
+
+// Backward sets dst to the gradient of src in Apply, given the gradient dOut of its result: dOut, rotated the other way (and
+// multiplied by the amplitude of a Scaling). Shapes and errors are those of Apply.
+func (r *Rotary) Backward(dst, dOut rowvec.Matrix, heads, seq, start int) error {
+	return r.rotate("positional.Rotary.Backward", "dOut", dst, dOut, heads, seq, start, true)
+}
+
+// ApplyAt is Apply with a position for each row: the heads of row i are rotated to position at[i]. It serves ragged batches,
+// padded ones (see CountPositions), and decoders whose sequences have come to different positions. Rows in a row whose
+// positions follow each other are computed together; a Table that holds all of them is quicker by far where they do not.
+//
+// at has a position for each row of dst. Errors are those of Apply, and also IndexError for a position that is negative or
+// math.MaxInt, and OverlapError if dst shares memory with at.
+func (r *Rotary) ApplyAt(dst, src rowvec.Matrix, heads int, at []int) error {
+	return r.rotateAt("positional.Rotary.ApplyAt", "src", dst, src, heads, at, false)
+}
+
+// BackwardAt is to ApplyAt what Backward is to Apply.
+func (r *Rotary) BackwardAt(dst, dOut rowvec.Matrix, heads int, at []int) error {
+	return r.rotateAt("positional.Rotary.BackwardAt", "dOut", dst, dOut, heads, at, true)
+}
+
+// Angles sets row i of dst to what rows at position start + i are rotated by, as rowvec.Rotate takes it: the Dim/2 cosines of
+// the pairs and then their Dim/2 sines, times the amplitude of a Scaling, whose length is start + dst.Rows. dst has Dim
+// columns; its stride is free. Errors: ShapeError, also if start is negative or start + dst.Rows overflows an int;
+// OverlapError if dst shares memory with the table; then dst is as it was. Without rows, start does not matter.
+func (r *Rotary) Angles(dst rowvec.Matrix, start int) error {
+	const op = "positional.Rotary.Angles"
+	if err := check.Matrix(op, "dst", dst, r.dim); err != nil || dst.Rows == 0 {
+		return err
+	}
+	if err := check.Positions(op, "dst.Rows", dst.Rows, start, math.MaxInt); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "dst", dst, "table", r.table); err != nil {
+		return err
+	}
+	t, err := r.turns(op, start+dst.Rows)
+	if err != nil {
+		return err
+	}
+	t.fill(dst, start)
+	return nil
+}
+
+// turns is how fast pairs turn: what a Scaling makes of them for sequences of some length.
+type turns struct {
+	Frequencies
+	length    int
+	amplitude float32
+	waves     *waves // dim/2 cosines and as many sines
+}
+
+func newTurns(f Frequencies, dim, length int) *turns {
+	columns := make([]wave, dim)
+	for i := range dim / 2 {
+		freq := exact.Frequency(f.Base, uint64(2*i), uint64(dim))
+		if f.Multipliers != nil {
+			freq = freq.Scaled(f.Multipliers[i])
+		}
+		columns[i], columns[dim/2+i] = wave{freq, cosine}, wave{freq, sine}
+	}
+	return &turns{f, length, float32(f.Amplitude), newWaves(columns)}
+}
+
+func (t *turns) equals(f Frequencies) bool {
+	return t.Base == f.Base && t.Amplitude == f.Amplitude && slices.Equal(t.Multipliers, f.Multipliers)
+}
+
+// fill sets row i of dst to position start + i.
+func (t *turns) fill(dst rowvec.Matrix, start int) {
+	t.waves.fill(dst, start)
+	t.amplify(dst)
+}
+
+// fillAt sets row i of dst to position at[i].
+func (t *turns) fillAt(dst rowvec.Matrix, at []int) {
+	t.waves.fillAt(dst, at)
+	t.amplify(dst)
+}
+
+func (t *turns) amplify(dst rowvec.Matrix) {
+	if t.amplitude == 1 {
+		return
+	}
+	for i := range dst.Rows {
+		rowvec.Scale(dst.Row(i), t.amplitude)
+	}
+}
+
+// frequencies returns those for sequences of so many positions. A Scaling may be anybody's, and is not trusted.
+func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
+	if r.scaling == nil {
+		return Frequencies{Base: r.base, Amplitude: 1}, nil
+	}
+	f, err := r.scaling.Frequencies(r.dim, r.base, length)
+	if err != nil {
+		return f, err
+	}
+	refuse := func(what string, x float64) (Frequencies, error) {
+		return f, fmt.Errorf("rowvec: %s: %v has %s %v", op, r.scaling, what, x)
+	}
+	switch {
+	case !(f.Base > 1 && f.Base <= math.MaxFloat64):
+		return refuse("base", f.Base)
+	case !(math.Abs(f.Amplitude) <= math.MaxFloat32):
+		return refuse("amplitude", f.Amplitude)
+	case len(f.Multipliers) == 0:
+		f.Multipliers = nil
+		return f, nil
+	case len(f.Multipliers) != r.dim/2:
+		return f, check.Equal(op, "number of multipliers", len(f.Multipliers), r.dim/2)
+	}
+	for _, m := range f.Multipliers {
+		if !(m >= 0 && m <= math.MaxFloat64) {
+			return refuse("multiplier", m)
+		}
+	}
+	return f, nil
+}
+
+// turns returns those for sequences of so many positions.
+func (r *Rotary) turns(op string, length int) (*turns, error) {
+	if r.scaling == nil || !r.scaling.ByLength() {
+		return r.first, nil
+	}
+	last := r.last.Load()
+	if last != nil && last.length == length {
+		return last, nil
+	}
+	f, err := r.frequencies(op, length)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.first.equals(f):
+		return r.first, nil
+	case last != nil && last.equals(f):
+		return last, nil
+	}
+	last = newTurns(f, r.dim, length)
+	r.last.Store(last)
+	return last, nil
+}
+
+func (r *Rotary) checkHeads(op, srcName string, dst, src rowvec.Matrix, heads int) error {
+	if err := rowvec.CheckMatrix(op, "dst", dst); err != nil {
+		return err
+	}
+	if err := check.Shape(op, srcName, src, dst.Rows, dst.Cols); err != nil {
+		return err
+	}
+	if err := check.AtLeast(op, "heads", heads, 1); err != nil {
+		return err
+	}
+	if dst.Cols%heads != 0 {
+		return check.MultipleOf(op, "dst.Cols", dst.Cols, heads)
+	}
+	return check.AtLeast(op, "dst.Cols/heads", dst.Cols/heads, r.dim)
+}
+
+func (r *Rotary) checkApart(op, srcName string, dst, src rowvec.Matrix) error {
+	if err := check.Apart(op, "dst", dst, "table", r.table); err != nil {
+		return err
+	}
+	if &dst.Data[0] == &src.Data[0] && dst.Stride == src.Stride {
+		return nil
+	}
+	return check.Apart(op, "dst", dst, srcName, src)
+}
+
+func (r *Rotary) rotate(op, srcName string, dst, src rowvec.Matrix, heads, seq, start int, inverse bool) error {
+	if err := r.checkHeads(op, srcName, dst, src, heads); err != nil || dst.Rows == 0 {
+		return err
+	}
+	if err := checkSequences(op, "dst", dst, dst.Cols, seq, start, math.MaxInt); err != nil {
+		return err
+	}
+	if err := r.checkApart(op, srcName, dst, src); err != nil {
+		return err
+	}
+	t, err := r.turns(op, start+seq)
+	if err != nil {
+		return err
+	}
+	p := r.begin(t, dst, src, heads, inverse)
+	p.seq, p.start = seq, start
+	workers, batch := r.workersFor(dst), dst.Rows/seq
+	p.groups = 1
+	if workers > 1 {
+		for p.pieces()*batch < 4*workers && p.size > leastPositions {
+			p.size /= 2
+		}
+		p.groups = min(batch, max(1, 4*workers/p.pieces()))
+	}
+	return p.end(op, workers, p.groups*p.pieces())
+}
+
+func (r *Rotary) rotateAt(op, srcName string, dst, src rowvec.Matrix, heads int, at []int, inverse bool) error {
+	if err := r.checkHeads(op, srcName, dst, src, heads); err != nil {
+		return err
+	}
+	if err := check.Equal(op, "len(at)", len(at), dst.Rows); err != nil || dst.Rows == 0 {
+		return err
+	}
+	if err := checkPositionIDs(at); err != nil {
+		return err
+	}
+	if err := r.checkApart(op, srcName, dst, src); err != nil {
+		return err
+	}
+	if err := checkPositionsApart(op, "dst", dst, at); err != nil {
+		return err
+	}
+	t := r.first
+	if r.scaling != nil && r.scaling.ByLength() {
+		var err error
+		if t, err = r.turns(op, slices.Max(at)+1); err != nil {
+			return err
+		}
+	}
+	p := r.begin(t, dst, src, heads, inverse)
+	p.at = at
+	workers := r.workersFor(dst)
+	if workers > 1 {
+		p.size = min(p.size, max(leastPositions, dst.Rows/workers/4))
+	}
+	return p.end(op, workers, (dst.Rows+p.size-1)/p.size)
+}
+
+// workersFor returns how many workers share a call.
+func (r *Rotary) workersFor(dst rowvec.Matrix) int {
+	if dst.Rows < tuning.ParallelElements/dst.Cols {
+		return 1
+	}
+	return r.workers
+}
+
+// A part takes so many positions, whose cosines and sines are computed at once: a block of waves, which is computed from its
+// beginning, or half or a quarter or an eighth of one where there is not enough to do otherwise.
+const (
+	mostPositions  = block
+	leastPositions = block / 8
+)
+
+// turning is a call on its way: what its parts need to know, and the crew that does them. It is used again when the call is
+// over.
+type turning struct {
+	turns    *turns
+	table    rowvec.Matrix // of these turns
+	dst, src rowvec.Matrix
+	rotation rowvec.Rotation
+	size     int // positions of a part
+
+	seq, start int
+	groups     int // of sequences, each of which does all positions
+
+	at []int // or nil
+
+	crew *work.Crew
+}
+
+var turnings = sync.Pool{New: func() any {
+	p := new(turning)
+	p.crew = work.New(p.part)
+	return p
+}}
+
+var angleBuffers = sync.Pool{New: func() any { return new([]float32) }}
+
+func (r *Rotary) begin(t *turns, dst, src rowvec.Matrix, heads int, inverse bool) *turning {
+	p := turnings.Get().(*turning)
+	p.turns, p.dst, p.src, p.size = t, dst, src, mostPositions
+	p.rotation = rowvec.Rotation{Heads: heads, Interleaved: r.interleaved, Inverse: inverse}
+	if t == r.first {
+		p.table = r.table
+	}
+	return p
+}
+
+// end does the call and gives p back, without a hold on what belongs to the caller. All positions have been checked, so that
+// only such as changed since can be wrong with them.
+func (p *turning) end(op string, workers, parts int) error {
+	err := p.crew.Do(workers, parts)
+	*p = turning{crew: p.crew}
+	turnings.Put(p)
+	if err == nil {
+		return nil // before there is an index, which is on the heap
+	}
+	if index := (*rowvec.IndexError)(nil); errors.As(err, &index) || errors.Is(err, rowvec.ErrChanged) {
+		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+	}
+	return err
+}
+
+// pieces returns how many pieces of positions there are. Pieces begin at multiples of size but for the first.
+func (p *turning) pieces() int { return (p.start+p.seq-1)/p.size - p.start/p.size + 1 }
+
+func (p *turning) part(number int) error {
+	if p.at != nil {
+		return p.partAt(number * p.size)
+	}
+	pieces := p.pieces()
+	group, piece := number/pieces, number%pieces
+	start := max(p.start, (p.start/p.size+piece)*p.size)
+	n := min(p.size-start%p.size, p.start+p.seq-start)
+	angles, buffer := p.table, (*[]float32)(nil)
+	if start < angles.Rows && n <= angles.Rows-start {
+		angles = check.Window(angles, start, n, 0, angles.Cols)
+	} else {
+		angles, buffer = p.scratch(n)
+		p.turns.fill(angles, start)
+	}
+	batch := p.dst.Rows / p.seq
+	err := error(nil)
+	if from, to := group*batch/p.groups, (group+1)*batch/p.groups; n == p.seq {
+		err = rowvec.Rotate(p.rows(p.dst, from*n, (to-from)*n), p.rows(p.src, from*n, (to-from)*n), p.rotation, angles, 0, n)
+	} else {
+		for i := from; i < to && err == nil; i++ {
+			row := i*p.seq + start - p.start
+			err = rowvec.Rotate(p.rows(p.dst, row, n), p.rows(p.src, row, n), p.rotation, angles, 0, n)
+		}
+	}
+	if buffer != nil {
+		angleBuffers.Put(buffer)
+	}
+	return err
+}
+
+// partAt does the rows from first on.
+func (p *turning) partAt(first int) error {
+	n := min(p.size, len(p.at)-first)
+	dst, src, at := p.rows(p.dst, first, n), p.rows(p.src, first, n), p.at[first:first+n]
+	if slices.Max(at) < p.table.Rows {
+		return rowvec.RotateAt(dst, src, p.rotation, p.table, at)
+	}
+	angles, buffer := p.scratch(n)
+	p.turns.fillAt(angles, at)
+	err := rowvec.Rotate(dst, src, p.rotation, angles, 0, n)
+	angleBuffers.Put(buffer)
+	return err
+}
+
+func (p *turning) rows(m rowvec.Matrix, first, n int) rowvec.Matrix {
+	return check.Window(m, first, n, 0, m.Cols)
+}
+
+// scratch returns n rows for angles, in a buffer that is to be given back.
+func (p *turning) scratch(n int) (rowvec.Matrix, *[]float32) {
+	dim := len(p.turns.waves.columns)
+	buffer := angleBuffers.Get().(*[]float32)
+	if len(*buffer) < n*dim {
+		*buffer = make([]float32, n*dim)
+	}
+	return rowvec.Matrix{Rows: n, Cols: dim, Data: (*buffer)[:n*dim], Stride: dim}, buffer
+}
