@@ -6,8 +6,9 @@
 
 // Rotate walks the rows of rotateArgs, and the pairs of their heads from left to right in blocks of four vectors, and then a
 // tail of two vectors, one, and parts of one, by the bits of the number of pairs: for each, the cosines and sines stay in
-// registers while all heads of the row pass by. What is not rotated is copied at the end of the row. No byte outside the
-// rows is touched.
+// registers while all heads of the row pass by. Long heads it takes one by one instead, with angles from the first-level
+// cache, since rows from memory want to be read in their order. What is not rotated is copied at the end of the row. No byte
+// outside the rows is touched.
 //
 // A vector is of four pairs whose elements are half of the rotated part apart, or of two that are interleaved, with each
 // cosine and each sine twice.
@@ -21,9 +22,10 @@
 //	R5   block in the first head of src  R15  the partners in the head of src, R19 in that of dst
 //	R6   block in the first head of dst  R20  bytes between rows of dst, R21 between those of src
 //	R7   cosines of the block            R22  bytes from angles to the counted row
-//	R8   pairs left                      R24, R25  for a moment
+//	R8   pairs left                      R23  pairs left of a long head
+//	R24, R25  cosines and sines of a long head, and for a moment
 //	V16 to V19  cosines of the block     V20 to V23  sines, with their signs
-//	V31  signs
+//	V31  signs                           V30  sign of long heads whose pairs are interleaved
 
 #define ROTATE_BEGIN \
 	MOVD rotateArgs_dst(R0), R1;         \
@@ -81,6 +83,45 @@ loop: \
 	ADD  $bytes, R6;                 \
 	ADD  $angles, R7;                \
 	ADD  $angles, R9
+
+// LONG_HEADS does head by head what there is of whole blocks of 8 pairs, of so many bytes, and goes on with what is left; an
+// angle is for 1<<shift elements of a head.
+#define LONG_HEADS(BLOCK, bytes, shift, left) \
+	MOVD rotateArgs_heads(R0), R12;  \
+longHead: \
+	MOVD R5, R13;                    \
+	MOVD R6, R14;                    \
+	ADD  R10, R5, R15;               \
+	ADD  R10, R6, R19;               \
+	MOVD R7, R24;                    \
+	MOVD R9, R25;                    \
+	MOVD rotateArgs_pairs(R0), R23;  \
+longBlock: \
+	BLOCK;                           \
+	ADD  $32, R24;                   \
+	ADD  $32, R25;                   \
+	ADD  $bytes, R13;                \
+	ADD  $bytes, R14;                \
+	ADD  $bytes, R15;                \
+	ADD  $bytes, R19;                \
+	SUB  $8, R23;                    \
+	CMP  $8, R23;                    \
+	BGE  longBlock;                  \
+	ADD  R11, R5;                    \
+	ADD  R11, R6;                    \
+	SUBS $1, R12;                    \
+	BNE  longHead;                   \
+	MOVD rotateArgs_heads(R0), R12;  \
+	MSUB R11, R5, R12, R5;           \
+	MSUB R11, R6, R12, R6;           \
+	MOVD rotateArgs_pairs(R0), R8;   \
+	AND  $~7, R8, R12;               \
+	LSL  $2, R12;                    \
+	ADD  R12, R7;                    \
+	ADD  R12, R9;                    \
+	ADD  R12<<shift, R5;             \
+	ADD  R12<<shift, R6;             \
+	B    left
 
 // REST copies what is not rotated.
 #define REST \
@@ -185,6 +226,13 @@ done: \
 	SIGNS(V22);               \
 	SIGNS(V23)
 
+#define LONG_HALVES \
+	FLDPQ (R24), (F16, F17); \
+	FLDPQ (R25), (F20, F21); \
+	SIGNS(V20);              \
+	SIGNS(V21);              \
+	HALVES2
+
 // HALVES_PART is HALVES for one vector or a part of one.
 #define HALVES_PART(MOVE) \
 	MOVE (R13), F0;       \
@@ -216,6 +264,8 @@ row:
 	ROTATE_ROW
 	SUBS $16, R8
 	BLT  eight
+	CMP  $(64-16), R8
+	BGE  long
 block:
 	HALVES_ANGLES4
 	HEADS(HALVES4, 64, 64, blocks)
@@ -243,6 +293,8 @@ rowDone:
 	ROTATE_NEXT
 	MOVD R4, done+8(FP)
 	RET
+long:
+	LONG_HEADS(LONG_HALVES, 32, 0, four)
 
 // PAIRS is HALVES for pairs that are interleaved.
 #define PAIRS(off, x, x0, x1, v0, v1, y0, y1, w0, w1, cos0, cos1, sin0, sin1) \
@@ -283,6 +335,38 @@ rowDone:
 	FMOVQ 16(R9), F1;          \
 	TWICE(V18, V19, V22, V23)
 
+// LONG_PAIRS parts elements into the first of their pairs, V4 and V5, and the second, V6 and V7, and puts them together
+// again.
+#define LONG_PAIRS \
+	FLDPQ (R24), (F16, F17);        \
+	FLDPQ (R25), (F20, F21);        \
+	FLDPQ (R13), (F0, F1);          \
+	FLDPQ 32(R13), (F2, F3);        \
+	VEOR  V30.B16, V20.B16, V20.B16; \
+	VEOR  V30.B16, V21.B16, V21.B16; \
+	VUZP1 V1.S4, V0.S4, V4.S4;      \
+	VUZP2 V1.S4, V0.S4, V6.S4;      \
+	VUZP1 V3.S4, V2.S4, V5.S4;      \
+	VUZP2 V3.S4, V2.S4, V7.S4;      \
+	VFMUL4S(16, 4, 0);              \
+	VFMUL4S(17, 5, 1);              \
+	VFMUL4S(20, 6, 2);              \
+	VFMUL4S(21, 7, 3);              \
+	VFMUL4S(20, 4, 4);              \
+	VFMUL4S(21, 5, 5);              \
+	VFMUL4S(16, 6, 6);              \
+	VFMUL4S(17, 7, 7);              \
+	VFSUB4S(2, 0, 0);               \
+	VFSUB4S(3, 1, 1);               \
+	VFADD4S(4, 6, 6);               \
+	VFADD4S(5, 7, 7);               \
+	VZIP1 V6.S4, V0.S4, V2.S4;      \
+	VZIP2 V6.S4, V0.S4, V3.S4;      \
+	VZIP1 V7.S4, V1.S4, V4.S4;      \
+	VZIP2 V7.S4, V1.S4, V5.S4;      \
+	FSTPQ (F2, F3), (R14);          \
+	FSTPQ (F4, F5), 32(R14)
+
 // PAIRS_PART is PAIRS for one vector or half of one.
 #define PAIRS_PART(MOVE) \
 	MOVE (R13), F0;            \
@@ -309,6 +393,8 @@ row:
 	ROTATE_ROW
 	SUBS $8, R8
 	BLT  four
+	CMP  $(32-8), R8
+	BGE  long
 block:
 	PAIRS_ANGLES4
 	HEADS(PAIRS4, 64, 32, blocks)
@@ -332,3 +418,7 @@ rowDone:
 	ROTATE_NEXT
 	MOVD R4, done+8(FP)
 	RET
+long:
+	MOVWU (rotateArgs_signs+4)(R0), R24
+	VDUP R24, V30.S4
+	LONG_HEADS(LONG_PAIRS, 64, 1, four)

@@ -60,8 +60,8 @@ func TestRotate(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(31, 1))
 		for n := 0; n <= maxDim; n += 2 {
-			for _, rest := range []int{0, 1, 2, 7, 13, 45} {
-				for kind := range 4 {
+			for kind := range 4 {
+				for _, rest := range []int{0, []int{1, 2, 7, 13, 45}[rng.IntN(5)]} {
 					compareRotate[int32](t, heap, rng, turn{heads: 1 + rng.IntN(4), dim: n + rest, n: n, rows: 6, seq: 3,
 						start: 1, gap: rng.IntN(3) * 3, interleaved: kind%2 == 1, inverse: kind > 1})
 				}
@@ -76,7 +76,8 @@ func TestRotateHeads(t *testing.T) {
 		rng := rand.New(rand.NewPCG(32, 1))
 		for heads := 1; heads <= 5; heads++ {
 			for dim := 1; dim <= 130; dim++ {
-				s := turn{heads: heads, dim: dim, n: dim &^ 1, rows: 4, seq: 2, gap: dim % 3, interleaved: dim%4 > 1, inverse: heads%2 == 0}
+				s := turn{heads: heads, dim: dim, n: dim &^ 1, rows: 4, seq: 2, gap: dim % 3, interleaved: dim%4 > 1,
+					inverse: heads%2 == 0}
 				compareRotate[uint64](t, heap, rng, s)
 				s.interleaved = !s.interleaved
 				compareRotate[int](t, heap, rng, s)
