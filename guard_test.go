@@ -115,6 +115,20 @@ func TestGuardedLayerNorm(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		for dim := 1; dim <= maxDim; dim++ {
 			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
+				next := 0
+				alloc := func() allocator {
+					r := regions[next%len(regions)]
+					next++
+					return func(n int) []float32 { return slice(r, n) }
+				}
+				for _, rows := range []int{1, rows} {
+					compareNorm(t, alloc, normShape{rows: rows, dim: dim, gap: dim % 2, epsilon: 1e-5})
+				}
+			}
+		}
+	})
+}
+
 // TestGuardedRotate puts the matrices of Rotate flush against inaccessible pages.
 func TestGuardedRotate(t *testing.T) {
 	const rows = 4
@@ -131,9 +145,6 @@ func TestGuardedRotate(t *testing.T) {
 					r := regions[next%len(regions)]
 					next++
 					return func(n int) []float32 { return slice(r, n) }
-				}
-				for _, rows := range []int{1, rows} {
-					compareNorm(t, alloc, normShape{rows: rows, dim: dim, gap: dim % 2, epsilon: 1e-5})
 				}
 				s := turn{heads: 2, dim: dim, n: dim &^ 1, rows: rows, seq: 2, start: 1, gap: dim % 2, interleaved: (dim/2+kind)%2 == 0}
 				compareRotate[int32](t, alloc, rng, s)

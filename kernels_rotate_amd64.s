@@ -208,11 +208,11 @@ longBlock: \
 	MOVQ  rotateArgs_pairs(BX), AX;                \
 	JMP   left
 
-// LONG_HALVES is HALVES with angles from memory.
+// LONG_HALVES is TURN_HALVES with angles from memory.
 #define LONG_HALVES(off, signs, a, b, x, y, cos, sin) \
 	VMOVUPS off(R10)(R8*1), cos;       \
 	VXORPS  off(DX)(R8*1), signs, sin; \
-	HALVES(VECTOR, VECTOR, off, a, b, x, y, cos, sin)
+	TURN_HALVES(VECTOR, VECTOR, off, a, b, x, y, cos, sin)
 
 // LONG_PAIRS parts two vectors of pairs that are interleaved into their first and their second elements, in an order within
 // lanes of 128 bits which PERMUTE has the angles in too, and puts them together again.
@@ -235,8 +235,8 @@ longBlock: \
 	VMOVUPS a, (R12);                \
 	VMOVUPS y, size(R12)
 
-// HALVES rotates a vector of pairs, off bytes behind the start of the block, in registers a and b.
-#define HALVES(LOAD, STORE, off, a, b, x, y, cos, sin) \
+// TURN_HALVES rotates a vector of pairs, off bytes behind the start of the block, in registers a and b.
+#define TURN_HALVES(LOAD, STORE, off, a, b, x, y, cos, sin) \
 	LOAD(off(R11), a);           \
 	LOAD(off(R11)(R13*1), b);    \
 	VMULPS cos, a, x;            \
@@ -253,7 +253,7 @@ longBlock: \
 	LOAD(off(R10)(R13*1), sin);  \
 	VXORPS signs, sin, sin
 
-// PAIRS is HALVES for pairs that are interleaved.
+// PAIRS is TURN_HALVES for pairs that are interleaved.
 #define PAIRS(LOAD, STORE, off, x, y, cos, sin) \
 	LOAD(off(R11), x);           \
 	VPERMILPS $0xB1, x, y;       \
@@ -289,20 +289,20 @@ longBlock: \
 	HALVES_ANGLES(VECTOR, 64, Y0, Y10, Y14);  \
 	HALVES_ANGLES(VECTOR, 96, Y0, Y11, Y15)
 
-#define HALVES1_AVX2 HALVES(VECTOR, VECTOR, 0, Y0, Y1, Y2, Y3, Y8, Y12)
+#define HALVES1_AVX2 TURN_HALVES(VECTOR, VECTOR, 0, Y0, Y1, Y2, Y3, Y8, Y12)
 
 #define HALVES2_AVX2 \
 	HALVES1_AVX2;                                           \
-	HALVES(VECTOR, VECTOR, 32, Y4, Y5, Y6, Y7, Y9, Y13)
+	TURN_HALVES(VECTOR, VECTOR, 32, Y4, Y5, Y6, Y7, Y9, Y13)
 
 #define HALVES4_AVX2 \
 	HALVES2_AVX2;                                           \
-	HALVES(VECTOR, VECTOR, 64, Y0, Y1, Y2, Y3, Y10, Y14);   \
-	HALVES(VECTOR, VECTOR, 96, Y4, Y5, Y6, Y7, Y11, Y15)
+	TURN_HALVES(VECTOR, VECTOR, 64, Y0, Y1, Y2, Y3, Y10, Y14);   \
+	TURN_HALVES(VECTOR, VECTOR, 96, Y4, Y5, Y6, Y7, Y11, Y15)
 
-#define HALVES_QUAD HALVES(VECTOR, VECTOR, 0, X0, X1, X2, X3, X8, X12)
-#define HALVES_PAIR HALVES(PAIR, PAIR, 0, X0, X1, X2, X3, X8, X12)
-#define HALVES_SINGLE HALVES(SINGLE, SINGLE, 0, X0, X1, X2, X3, X8, X12)
+#define HALVES_QUAD TURN_HALVES(VECTOR, VECTOR, 0, X0, X1, X2, X3, X8, X12)
+#define HALVES_PAIR TURN_HALVES(PAIR, PAIR, 0, X0, X1, X2, X3, X8, X12)
+#define HALVES_SINGLE TURN_HALVES(SINGLE, SINGLE, 0, X0, X1, X2, X3, X8, X12)
 
 // HALVES_TAIL does up to 7 pairs.
 #define HALVES_TAIL \
@@ -426,16 +426,16 @@ long:
 	HALVES_ANGLES(VECTOR, 128, Z16, Z10, Z14); \
 	HALVES_ANGLES(VECTOR, 192, Z16, Z11, Z15)
 
-#define HALVES1_512 HALVES(VECTOR, VECTOR, 0, Z0, Z1, Z2, Z3, Z8, Z12)
+#define HALVES1_512 TURN_HALVES(VECTOR, VECTOR, 0, Z0, Z1, Z2, Z3, Z8, Z12)
 
 #define HALVES2_512 \
 	HALVES1_512;                                         \
-	HALVES(VECTOR, VECTOR, 64, Z4, Z5, Z6, Z7, Z9, Z13)
+	TURN_HALVES(VECTOR, VECTOR, 64, Z4, Z5, Z6, Z7, Z9, Z13)
 
 #define HALVES4_512 \
 	HALVES2_512;                                         \
-	HALVES(VECTOR, VECTOR, 128, Z0, Z1, Z2, Z3, Z10, Z14);  \
-	HALVES(VECTOR, VECTOR, 192, Z4, Z5, Z6, Z7, Z11, Z15)
+	TURN_HALVES(VECTOR, VECTOR, 128, Z0, Z1, Z2, Z3, Z10, Z14);  \
+	TURN_HALVES(VECTOR, VECTOR, 192, Z4, Z5, Z6, Z7, Z11, Z15)
 
 #define LONG_HALVES_AVX512 \
 	LONG_HALVES(0, Z16, Z0, Z1, Z2, Z3, Z8, Z12);          \
