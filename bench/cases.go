@@ -84,6 +84,11 @@ var cases = map[string][]shape{
 		{vocab: 1000, dim: 64, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
 		{vocab: 1000, dim: 8, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
 	},
+	"EmbedSinusoidal": {
+		{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "uniform", cache: "cold"},
+		{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "zipf", cache: "cold"},
+		{vocab: 1000, dim: 64, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
+	},
 	"EmbedBackward": {
 		{vocab: 50257, dim: 768, ids: 8192, seq: 1024, dist: "zipf", cache: "cold"},
 		{vocab: 1000, dim: 512, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
@@ -111,6 +116,10 @@ var cases = map[string][]shape{
 	"Dropout":           {{n: 4 * dim, cache: "warm"}, {n: large, cache: "cold"}},
 	"LayerNorm":         normCases,
 	"LayerNormBackward": normCases,
+	"Rotate": {
+		{dim: 768, ids: 8192, seq: 1024, cache: "cold"},
+		{dim: 64, ids: 128, seq: 128, cache: "warm"},
+	},
 	"BagSum": {
 		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
 		{vocab: 1000000, dim: 64, ids: 8200, seq: 50, dist: "uniform", cache: "cold"},

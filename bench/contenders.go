@@ -22,18 +22,20 @@ type kernel struct {
 
 	distinct func(s shape) int // bytes moved besides, for each row that the ids of a call choose; nil for none
 
-	unscaled bool          // multiplies by 1
-	trains   bool          // needs gradients
-	waves    bool          // needs sinusoids
-	updates  bool          // needs a sum for each row
-	states   int           // matrices of state that it needs
-	bags     bool          // has a row for each bag, of seq ids
-	weighs   bool          // needs a weight for each id
-	sparse   bool          // needs a row-sparse gradient
-	method   lookup.Method // of the optimizer that it takes steps of, whose gradients are sparse; nil for none
-	norms    bool          // needs parameters of a normalisation, whose sums are in an order of our own
-	segments bool          // needs types of tokens
-	scores   bool          // needs scores of positions against chosen rows, each of them a sum in an order of our own
+	unscaled  bool          // multiplies by 1
+	trains    bool          // needs gradients
+	waves     bool          // needs sinusoids
+	sinusoids bool          // needs sinusoidal positions, and a layer that has them
+	rotates   bool          // needs the cosines and sines of positions, and turns rows in their place
+	updates   bool          // needs a sum for each row
+	states    int           // matrices of state that it needs
+	bags      bool          // has a row for each bag, of seq ids
+	weighs    bool          // needs a weight for each id
+	sparse    bool          // needs a row-sparse gradient
+	method    lookup.Method // of the optimizer that it takes steps of, whose gradients are sparse; nil for none
+	norms     bool          // needs parameters of a normalisation, whose sums are in an order of our own
+	segments  bool          // needs types of tokens
+	scores    bool          // needs scores of positions against chosen rows, each of them a sum in an order of our own
 }
 
 // peer is another library, or another of our kernels that can do the same.
@@ -110,6 +112,20 @@ var rowKernels = []kernel{
 				vek32.MulNumber_Into(out, m.table.Row(int(id)), m.scale)
 				vek32.Add_Inplace(out, m.positions.Row(i%m.positions.Rows))
 			}
+		}}},
+	},
+	{
+		name:      "EmbedSinusoidal", // by a layer that works positions out as it goes; all others have a table of them
+		bytes:     func(s shape) int { return s.ids * (4 + 2*4*s.dim) },
+		sinusoids: true,
+		naive: func(m *memory, ids []int32) {
+			naiveEmbed(m.rows.Data, m.table.Data, ids, m.table.Cols, m.scale, m.positions.Data, m.positions.Rows)
+		},
+		ours: func(m *memory, ids []int32) error {
+			return m.layer.Forward(m.rows, lookup.Batch(ids, m.positions.Rows))
+		},
+		peers: []peer{{"Embed, with a table", func(m *memory, ids []int32) {
+			must(rowvec.Embed(m.rows, m.table, ids, m.scale, m.positions, 0, m.positions.Rows))
 		}}},
 	},
 	{
@@ -249,6 +265,18 @@ var rowKernels = []kernel{
 		},
 	},
 	{
+		name:    "Rotate",
+		bytes:   func(s shape) int { return 2 * 4 * s.ids * s.dim },
+		rotates: true,
+		naive: func(m *memory, _ []int32) {
+			naiveRotate(m.rows.Data, m.rows.Cols, m.angles.Data, headDim, m.angles.Rows)
+		},
+		ours: func(m *memory, _ []int32) error {
+			return rowvec.Rotate(m.rows, m.rows, rowvec.Rotation{Heads: m.rows.Cols / headDim}, m.angles, 0, m.angles.Rows)
+		},
+		peers: []peer{{"Scale", func(m *memory, _ []int32) { rowvec.Scale(m.rows.Data, -1) }}},
+	},
+	{
 		name:    "UpdateSGD",
 		bytes:   func(s shape) int { return s.ids * (4 + 3*4*s.dim) },
 		updates: true,
@@ -295,6 +323,9 @@ var rowKernels = []kernel{
 		},
 	},
 }
+
+// headDim is the size of a head that is rotated, that of GPT-2, BERT and many others.
+const headDim = 64
 
 // The constants of updates: a step each time, as far into the training as the correction of bias has gone.
 const (

@@ -167,9 +167,23 @@ var contests = []contest{
 	{
 		title: "Sinusoidal, a table from nothing", kernel: sinusoidal(),
 		unit: "element", units: func(s shape) int { return s.seq * s.dim },
-		shapes: []shape{{dim: 512, seq: 5000, cache: "warm"}},
-		out:    func(m *memory) []float32 { return m.positions.Data },
-		near:   2e-3, // what float32 makes of angles up to 5,000
+		shapes: []shape{
+			{dim: 512, seq: 2048, cache: "warm"},
+			{dim: 512, seq: 5000, cache: "warm"},
+			{dim: 128, seq: 131072, cache: "cold"},
+		},
+		out:  func(m *memory) []float32 { return m.positions.Data },
+		near: 2e-2, // what float32 makes of angles up to 131,072
+	},
+	{
+		title: "Rotary in place, heads of 64", kernel: rotary(), unit: "token", units: perID,
+		shapes: []shape{{dim: 768, ids: 8192, seq: 1024, cache: "cold"}},
+		out:    func(m *memory) []float32 { return m.rows.Data },
+		near:   1e-4, // PyTorch's and NumPy's angles up to 1,024 are of float32
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			r, err := positional.NewRotary(headDim, positional.Workers(workers))
+			return func([]int32) error { return r.Apply(m.rows, m.rows, m.rows.Cols/headDim, m.angles.Rows, 0) }, err
+		},
 	},
 }
 
@@ -192,11 +206,24 @@ func trainingContest(name string) contest {
 
 // start makes m what each side starts from when its result is to be compared.
 func (k *contest) start(m *memory) {
-	if k.kernel.method != nil {
+	switch {
+	case k.kernel.method != nil:
 		m.restart()
-	} else {
+	case k.kernel.rotates:
+		put(m.rows.Data, rowsPart)
+	default:
 		clear(k.out(m))
 	}
+}
+
+// rotary works out angles as it goes; beside it, the kernel with those of a table.
+func rotary() *kernel {
+	k := *kernelOf("Rotate")
+	k.name = "Rotary"
+	with := k.ours
+	k.peers = append([]peer{{"rowvec Rotate, angles from a table", func(m *memory, ids []int32) { must(with(m, ids)) }}}, k.peers...)
+	k.ours = nil
+	return &k
 }
 
 // unscaledScatterAdd is ScatterAdd where the factor is 1, for which vek32 needs one pass only.

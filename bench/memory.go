@@ -9,6 +9,7 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/pages"
 	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
 )
 
 // memory is what the contenders of a case work on, all of them on the same pages.
@@ -16,6 +17,7 @@ type memory struct {
 	table     rowvec.Matrix // rows chosen by ids
 	rows      rowvec.Matrix // rows in their order
 	positions rowvec.Matrix
+	angles    rowvec.Matrix   // cosines and sines of positions
 	grad      rowvec.Matrix   // of table
 	outGrad   rowvec.Matrix   // of rows
 	states    []rowvec.Matrix // that an optimizer keeps, of the shape of table
@@ -39,6 +41,7 @@ type memory struct {
 
 	// Where gradients are row-sparse. The first optimizer is everybody's who does not make one; its state is naive Go's too.
 	embedding  *lookup.Embedding
+	layer      *lookup.Layer // that has no table of positions
 	gradient   *lookup.Gradient
 	optimizers []*lookup.Optimizer
 	naive      naiveGradient
@@ -82,6 +85,16 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	}
 	if k.waves {
 		m.newWaves()
+	}
+	if k.sinusoids {
+		none := must1(positional.NewSinusoidal(0, s.dim))
+		must(none.Fill(m.positions, 0))
+		e := must1(lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(max(1, a.workers))))
+		m.layer = must1(lookup.NewLayer(e, none))
+	}
+	if k.rotates {
+		m.angles = rowvec.Matrix{Rows: s.seq, Cols: headDim, Data: make([]float32, s.seq*headDim), Stride: headDim}
+		naiveAngles(m.angles.Data, headDim)
 	}
 	if k.scores {
 		m.scores = rowvec.Matrix{Rows: s.seq, Cols: s.ids, Data: make([]float32, s.seq*s.ids), Stride: s.ids}

@@ -246,6 +246,35 @@ func naiveSinusoidal(dst []float32, dim int) {
 	}
 }
 
+// naiveAngles sets each row of dst to the cosines, and behind them the sines, of a position.
+func naiveAngles(dst []float32, dim int) {
+	for position := range len(dst) / dim {
+		out := row(dst, position, dim)
+		for i := range dim / 2 {
+			sin, cos := math.Sincos(float64(position) * math.Pow(10000, -2*float64(i)/float64(dim)))
+			out[i], out[dim/2+i] = float32(cos), float32(sin)
+		}
+	}
+}
+
+// naiveRotate turns heads of headDim, each of two halves.
+func naiveRotate(x []float32, dim int, angles []float32, headDim, seq int) {
+	half := headDim / 2
+	for i := range len(x) / dim {
+		turn := row(angles, i%seq, headDim)
+		cos, sin := turn[:half], turn[half:]
+		token := row(x, i, dim)
+		for h := 0; h < dim; h += headDim {
+			a, b := token[h:h+half], token[h+half:h+headDim]
+			for j, c := range cos {
+				s, p, q := sin[j], a[j], b[j]
+				a[j] = float32(p*c) - float32(q*s)
+				b[j] = float32(q*c) + float32(p*s)
+			}
+		}
+	}
+}
+
 func naiveBagSum[I rowvec.ID](dst, table []float32, ids []I, dim int, offsets []int) {
 	for b := range len(offsets) - 1 {
 		out := row(dst, b, dim)

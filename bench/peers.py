@@ -37,6 +37,7 @@ np = torch = None
 FLOAT = 4  # bytes
 PART = 1000  # numbers that the contents of one buffer start behind those of the one before
 NORM_EPSILON = 1e-5  # as in contenders.go
+HEAD = 64  # elements of a head that is rotated, as in contenders.go
 RATE, EPSILON, BETA1, BETA2 = 0.1, 0.01, 0.9, 0.999  # of optimizers, as in steps.go
 
 
@@ -103,6 +104,7 @@ class Job:
             "ScatterAdd": ({"table": per_token, "rows": per_id}, "table", True, scatters),
             "AddScaled": ({"x": (self.n,), "y": (self.n,), "temporary": (self.n,)}, "y", False, axpys),
             "Sinusoidal": ({"positions": per_position}, "positions", False, sinusoids),
+            "Rotary": ({"rows": per_id}, "rows", False, rotations),
             "Training": ({"table": per_token, "grad": per_token, "rows": per_id, "out_grad": per_id},
                          "grad", True, trainings),
             "TrainingSGD": (step, "table", True, steps),
@@ -423,6 +425,51 @@ def sinusoids(job, lib, v):
         lib.cos(angles, out=out)
         table[:, 1::2] = out
     yield ("NumPy" if lib is np else "torch") + ", float32", each(fill)
+
+
+def rotations(job, lib, v):
+    """Of heads of 64, each of two halves, as in Hugging Face's Llama; cosines and sines are worked out beforehand."""
+    half = HEAD // 2
+    x = v.rows.reshape(-1, job.seq, job.dim // HEAD, HEAD)
+    a, b = x[..., :half], x[..., half:]
+    angles = [[position * 10000 ** (-i / half) for i in range(half)] for position in range(job.seq)]
+    if lib is np:
+        angles = np.array(angles, np.float32)[:, None]
+        cos, sin = np.cos(angles), np.sin(angles)
+        first, second = np.empty_like(a), np.empty_like(a)
+        full_cos, full_sin = np.concatenate((cos, cos), -1), np.concatenate((sin, sin), -1)
+
+        def usual(_):
+            return x * full_cos + np.concatenate((-b, a), -1) * full_sin
+
+        def in_place(_):
+            np.multiply(b, sin, first)
+            np.multiply(a, sin, second)
+            np.multiply(a, cos, a)
+            np.subtract(a, first, a)
+            np.multiply(b, cos, b)
+            np.add(b, second, b)
+        yield "NumPy rotate_half", each(usual), None, again
+        yield "NumPy, in place", each(in_place), None, again
+    else:
+        angles = torch.tensor(angles)[:, None]
+        cos, sin = torch.cos(angles), torch.sin(angles)
+        first = torch.empty(a.shape)
+        full_cos, full_sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+
+        def usual(_):
+            return x * full_cos + torch.cat((-b, a), -1) * full_sin
+
+        def in_place(_):
+            torch.mul(a, sin, out=first)
+            a.mul_(cos).addcmul_(b, sin, value=-1)
+            b.mul_(cos).add_(first)
+        yield "torch rotate_half", each(usual), None, again
+        yield "torch, in place", each(in_place), None, again
+
+
+def again():
+    """Lets a side that changes what it is given begin with the same numbers as all others."""
 
 
 def trainings(job, lib, v):
