@@ -17,7 +17,7 @@ var bagKernels = []kernel{
 			naiveBagSum(m.rows.Data, m.table.Data, ids, m.table.Cols, m.offsets)
 		},
 		ours: func(m *memory, ids []int32) error { return rowvec.BagSum(m.rows, m.table, ids, m.offsets, nil) },
-		peers: []peer{{"vek32", func(m *memory, ids []int32) {
+		peers: []peer{{name: "vek32", run: func(m *memory, ids []int32) {
 			for b := range m.rows.Rows {
 				out := m.rows.Row(b)
 				clear(out)

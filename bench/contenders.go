@@ -42,6 +42,8 @@ type kernel struct {
 type peer struct {
 	name string
 	run  func(m *memory, ids []int32)
+
+	yardstick bool // does something else to as many bytes
 }
 
 var kernels = slices.Concat(rowKernels, bagKernels, sparseKernels)
@@ -70,7 +72,7 @@ var rowKernels = []kernel{
 			naiveGatherScaled(m.rows.Data, m.table.Data, ids, m.table.Cols, m.scale)
 		},
 		ours: func(m *memory, ids []int32) error { return rowvec.GatherScaled(m.rows, m.table, ids, m.scale) },
-		peers: []peer{{"vek32", func(m *memory, ids []int32) {
+		peers: []peer{{name: "vek32", run: func(m *memory, ids []int32) {
 			for i, id := range ids {
 				vek32.MulNumber_Into(m.rows.Row(i), m.table.Row(int(id)), m.scale)
 			}
@@ -84,13 +86,13 @@ var rowKernels = []kernel{
 		},
 		ours: func(m *memory, ids []int32) error { return rowvec.ScatterAdd(m.table, ids, m.scale, m.rows) },
 		peers: []peer{
-			{"vek32", func(m *memory, ids []int32) {
+			{name: "vek32", run: func(m *memory, ids []int32) {
 				for i, id := range ids {
 					vek32.MulNumber_Into(m.temporary, m.rows.Row(i), m.scale)
 					vek32.Add_Inplace(m.table.Row(int(id)), m.temporary)
 				}
 			}},
-			{"gonum", func(m *memory, ids []int32) {
+			{name: "gonum", run: func(m *memory, ids []int32) {
 				for i, id := range ids {
 					blas32.Axpy(m.scale, vector(m.rows.Row(i)), vector(m.table.Row(int(id))))
 				}
@@ -106,7 +108,7 @@ var rowKernels = []kernel{
 		ours: func(m *memory, ids []int32) error {
 			return rowvec.Embed(m.rows, m.table, ids, m.scale, m.positions, 0, m.positions.Rows)
 		},
-		peers: []peer{{"vek32", func(m *memory, ids []int32) {
+		peers: []peer{{name: "vek32", run: func(m *memory, ids []int32) {
 			for i, id := range ids {
 				out := m.rows.Row(i)
 				vek32.MulNumber_Into(out, m.table.Row(int(id)), m.scale)
@@ -124,7 +126,7 @@ var rowKernels = []kernel{
 		ours: func(m *memory, ids []int32) error {
 			return m.layer.Forward(m.rows, lookup.Batch(ids, m.positions.Rows))
 		},
-		peers: []peer{{"Embed, with a table", func(m *memory, ids []int32) {
+		peers: []peer{{name: "rowvec Embed, with a table", run: func(m *memory, ids []int32) {
 			must(rowvec.Embed(m.rows, m.table, ids, m.scale, m.positions, 0, m.positions.Rows))
 		}}},
 	},
@@ -137,7 +139,7 @@ var rowKernels = []kernel{
 		ours: func(m *memory, ids []int32) error {
 			return rowvec.EmbedBackward(m.table, m.positions, ids, m.scale, m.rows, 0, m.positions.Rows)
 		},
-		peers: []peer{{"gonum", func(m *memory, ids []int32) {
+		peers: []peer{{name: "gonum", run: func(m *memory, ids []int32) {
 			for i, id := range ids {
 				dOut := vector(m.rows.Row(i))
 				blas32.Axpy(m.scale, dOut, vector(m.table.Row(int(id))))
@@ -152,7 +154,7 @@ var rowKernels = []kernel{
 			naiveAddBatches(m.positions.Data, m.rows.Data, m.rows.Rows, m.rows.Cols, m.positions.Rows)
 		},
 		ours: func(m *memory, _ []int32) error { return rowvec.AddBatches(m.positions, m.rows) },
-		peers: []peer{{"vek32", func(m *memory, _ []int32) {
+		peers: []peer{{name: "vek32", run: func(m *memory, _ []int32) {
 			for i := range m.rows.Rows {
 				vek32.Add_Inplace(m.positions.Row(i%m.positions.Rows), m.rows.Row(i))
 			}
@@ -167,14 +169,14 @@ var rowKernels = []kernel{
 		},
 		ours: func(m *memory, ids []int32) error { return rowvec.Dots(m.scores, m.positions, m.table, ids) },
 		peers: []peer{
-			{"vek32", func(m *memory, ids []int32) {
+			{name: "vek32", run: func(m *memory, ids []int32) {
 				for j, id := range ids {
 					for i := range m.positions.Rows {
 						m.scores.Row(i)[j] = vek32.Dot(m.positions.Row(i), m.table.Row(int(id)))
 					}
 				}
 			}},
-			{"gonum", func(m *memory, ids []int32) {
+			{name: "gonum", run: func(m *memory, ids []int32) {
 				for j, id := range ids {
 					for i := range m.positions.Rows {
 						m.scores.Row(i)[j] = blas32.Dot(vector(m.positions.Row(i)), vector(m.table.Row(int(id))))
@@ -189,11 +191,11 @@ var rowKernels = []kernel{
 		naive: func(m *memory, _ []int32) { naiveAddScaled(m.y, m.scale, m.x) },
 		ours:  func(m *memory, _ []int32) error { return rowvec.AddScaled(m.y, m.scale, m.x) },
 		peers: []peer{
-			{"vek32", func(m *memory, _ []int32) {
+			{name: "vek32", run: func(m *memory, _ []int32) {
 				vek32.MulNumber_Into(m.temporary, m.x, m.scale)
 				vek32.Add_Inplace(m.y, m.temporary)
 			}},
-			{"gonum", func(m *memory, _ []int32) { blas32.Axpy(m.scale, vector(m.x), vector(m.y)) }},
+			{name: "gonum", run: func(m *memory, _ []int32) { blas32.Axpy(m.scale, vector(m.x), vector(m.y)) }},
 		},
 	},
 	{
@@ -202,8 +204,8 @@ var rowKernels = []kernel{
 		naive: func(m *memory, _ []int32) { naiveAdd(m.y, m.x) },
 		ours:  func(m *memory, _ []int32) error { return rowvec.Add(m.y, m.x) },
 		peers: []peer{
-			{"vek32", func(m *memory, _ []int32) { vek32.Add_Inplace(m.y, m.x) }},
-			{"AddScaled", func(m *memory, _ []int32) { must(rowvec.AddScaled(m.y, 1, m.x)) }},
+			{name: "vek32", run: func(m *memory, _ []int32) { vek32.Add_Inplace(m.y, m.x) }},
+			{name: "AddScaled", run: func(m *memory, _ []int32) { must(rowvec.AddScaled(m.y, 1, m.x)) }},
 		},
 	},
 	{
@@ -212,8 +214,8 @@ var rowKernels = []kernel{
 		naive: func(m *memory, _ []int32) { naiveScale(m.y, -1) }, // -1 lets numbers neither grow nor vanish
 		ours:  func(m *memory, _ []int32) error { rowvec.Scale(m.y, -1); return nil },
 		peers: []peer{
-			{"vek32", func(m *memory, _ []int32) { vek32.MulNumber_Inplace(m.y, -1) }},
-			{"gonum", func(m *memory, _ []int32) { blas32.Scal(-1, vector(m.y)) }},
+			{name: "vek32", run: func(m *memory, _ []int32) { vek32.MulNumber_Inplace(m.y, -1) }},
+			{name: "gonum", run: func(m *memory, _ []int32) { blas32.Scal(-1, vector(m.y)) }},
 		},
 	},
 	{
@@ -274,7 +276,7 @@ var rowKernels = []kernel{
 		ours: func(m *memory, _ []int32) error {
 			return rowvec.Rotate(m.rows, m.rows, rowvec.Rotation{Heads: m.rows.Cols / headDim}, m.angles, 0, m.angles.Rows)
 		},
-		peers: []peer{{"Scale", func(m *memory, _ []int32) { rowvec.Scale(m.rows.Data, -1) }}},
+		peers: []peer{{name: "rowvec Scale", run: func(m *memory, _ []int32) { rowvec.Scale(m.rows.Data, -1) }, yardstick: true}},
 	},
 	{
 		name:    "UpdateSGD",
@@ -368,6 +370,8 @@ type contender struct {
 	name  string
 	level isa.Level
 	run   func(i int)
+
+	yardstick bool // does not do the work of the kernel
 }
 
 // contenders returns the naive loop, our kernel at every level of this machine, the peers, and the copy of half as many
@@ -380,12 +384,12 @@ func (k *kernel) contenders(m *memory) []contender {
 		}
 		return m.ids[i%len(m.ids)]
 	}
-	all := []contender{{"naive", best, func(i int) { k.naive(m, list(i)) }}}
+	all := []contender{{name: "naive", level: best, run: func(i int) { k.naive(m, list(i)) }}}
 	for _, level := range isa.Available {
-		all = append(all, contender{level.String(), level, func(i int) { must(k.ours(m, list(i))) }})
+		all = append(all, contender{name: level.String(), level: level, run: func(i int) { must(k.ours(m, list(i))) }})
 	}
 	for _, p := range k.peers {
-		all = append(all, contender{p.name, best, func(i int) { p.run(m, list(i)) }})
+		all = append(all, contender{p.name, best, func(i int) { p.run(m, list(i)) }, p.yardstick})
 	}
-	return append(all, contender{"copy", best, m.copy})
+	return append(all, contender{"copy", best, m.copy, true})
 }

@@ -73,6 +73,17 @@ var contests = []contest{
 		},
 	},
 	{
+		title:  "Embed with sinusoids, which rowvec has no table of",
+		kernel: kernelOf("EmbedSinusoidal"), unit: "row", units: perID,
+		shapes: []shape{
+			{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "zipf", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 512, seq: 512, dist: "zipf", cache: "cold"},
+		},
+		out:  func(m *memory) []float32 { return m.rows.Data },
+		near: 1e-4, // their sinusoids are of float32
+	},
+	{
 		title: "ScatterAdd, the gradient of a lookup", kernel: unscaledScatterAdd(), unit: "row", units: perID,
 		shapes: []shape{
 			{vocab: 50257, dim: 768, ids: 2048, dist: "uniform", cache: "cold"},
@@ -221,7 +232,7 @@ func rotary() *kernel {
 	k := *kernelOf("Rotate")
 	k.name = "Rotary"
 	with := k.ours
-	k.peers = append([]peer{{"rowvec Rotate, angles from a table", func(m *memory, ids []int32) { must(with(m, ids)) }}}, k.peers...)
+	k.peers = append([]peer{{name: "rowvec Rotate, angles from a table", run: func(m *memory, ids []int32) { must(with(m, ids)) }}}, k.peers...)
 	k.ours = nil
 	return &k
 }
@@ -230,7 +241,7 @@ func rotary() *kernel {
 func unscaledScatterAdd() *kernel {
 	k := *kernelOf("ScatterAdd")
 	k.unscaled = true
-	k.peers = append([]peer{{"vek32 Add_Inplace", func(m *memory, ids []int32) {
+	k.peers = append([]peer{{name: "vek32 Add_Inplace", run: func(m *memory, ids []int32) {
 		for i, id := range ids {
 			vek32.Add_Inplace(m.table.Row(int(id)), m.rows.Row(i))
 		}

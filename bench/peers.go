@@ -181,7 +181,7 @@ func (c *comparison) compare(stderr io.Writer, done func([]faceOff)) error {
 // rival is one side of a case.
 type rival struct {
 	name   string
-	result func() ([]float32, error)                           // of the first list of ids, from zeros on; nil for a copy
+	result func() ([]float32, error)                           // of the first list of ids, from zeros on; nil for a yardstick
 	run    func(first, calls, warm int) (time.Duration, error) // see repeat; warm calls come before, unmeasured
 }
 
@@ -251,7 +251,7 @@ func (c *comparison) rivals(k *contest, s shape, m *memory) ([]rival, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := peer{alone, func(_ *memory, ids []int32) { must(work(ids)) }}
+		one := peer{name: alone, run: func(_ *memory, ids []int32) { must(work(ids)) }}
 		kernel.peers = append([]peer{one}, kernel.peers...)
 	}
 	if k.layer != "" && c.Workers == 1 {
@@ -259,7 +259,7 @@ func (c *comparison) rivals(k *contest, s shape, m *memory) ([]rival, error) {
 		if err != nil {
 			return nil, err
 		}
-		layer := peer{k.layer, func(_ *memory, ids []int32) { must(work(ids)) }}
+		layer := peer{name: k.layer, run: func(_ *memory, ids []int32) { must(work(ids)) }}
 		kernel.peers = append([]peer{layer}, kernel.peers...)
 	}
 	var all, others []rival
@@ -286,7 +286,7 @@ func (c *comparison) rivals(k *contest, s shape, m *memory) ([]rival, error) {
 			continue
 		case i < levels: // which is not the best
 			continue
-		case r.name == copied:
+		case contender.yardstick:
 			r.result = nil
 		}
 		others = append(others, r)

@@ -101,6 +101,7 @@ class Job:
         self.shapes, self.written, self.chosen, sides = {
             "Gather": ({"table": per_token, "rows": per_id}, "rows", False, lookups),
             "Embed": ({"table": per_token, "positions": per_position, "rows": per_id}, "rows", False, layers),
+            "EmbedSinusoidal": ({"table": per_token, "positions": per_position, "rows": per_id}, "rows", False, sinusoidal_layers),
             "ScatterAdd": ({"table": per_token, "rows": per_id}, "table", True, scatters),
             "AddScaled": ({"x": (self.n,), "y": (self.n,), "temporary": (self.n,)}, "y", False, axpys),
             "Sinusoidal": ({"positions": per_position}, "positions", False, sinusoids),
@@ -470,6 +471,12 @@ def rotations(job, lib, v):
 
 def again():
     """Lets a side that changes what it is given begin with the same numbers as all others."""
+
+
+def sinusoidal_layers(job, lib, v):
+    for _, fill in sinusoids(job, lib, v):
+        fill([None])
+    yield from layers(job, lib, v)
 
 
 def trainings(job, lib, v):

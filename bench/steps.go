@@ -58,7 +58,7 @@ func step(name string, method lookup.Method, states int, naive func(m *memory, w
 		ours: func(m *memory, ids []int32) error {
 			return m.optimizers[0].StepBatch(m.embedding, lookup.Sequence(ids), m.outGrad)
 		},
-		peers: []peer{{"rowvec, gradient held", func(m *memory, ids []int32) {
+		peers: []peer{{name: "rowvec, gradient held", run: func(m *memory, ids []int32) {
 			m.gradient.Clear()
 			must(m.embedding.BackwardSparse(m.gradient, lookup.Sequence(ids), m.outGrad))
 			must(m.optimizers[0].Step(m.gradient))
@@ -84,18 +84,18 @@ func trainingStep(name string) *kernel {
 	}
 	k.peers = nil
 	for _, p := range back.peers {
-		k.peers = append(k.peers, peer{p.name, func(m *memory, ids []int32) {
+		k.peers = append(k.peers, peer{name: p.name, run: func(m *memory, ids []int32) {
 			forward(m, ids)
 			p.run(m, ids)
 		}})
 	}
 	if name == "SGD" { // which goes without sums by ids, if to other bits
 		k.peers = append(k.peers,
-			peer{"rowvec, no sums", func(m *memory, ids []int32) {
+			peer{name: "rowvec, no sums", run: func(m *memory, ids []int32) {
 				forward(m, ids)
 				must(rowvec.ScatterAdd(m.table, ids, -rate, m.outGrad))
 			}},
-			peer{"naive Go, no sums", func(m *memory, ids []int32) {
+			peer{name: "naive Go, no sums", run: func(m *memory, ids []int32) {
 				naiveGather(m.rows.Data, m.table.Data, ids, m.table.Cols)
 				naiveScatterAdd(m.table.Data, ids, m.table.Cols, -rate, m.outGrad.Data)
 			}},
