@@ -363,34 +363,39 @@ func TestRotaryErrors(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		"no dim":         {new(0), "rowvec: positional.NewRotary: dim is 0, want at least 2"},
-		"odd dim":        {new(5), "rowvec: positional.NewRotary: dim is 5, want a multiple of 2"},
-		"large dim":      {new(math.MaxInt - 1), fmt.Sprintf("rowvec: positional.NewRotary: dim is %d, want at most %d", math.MaxInt-1, maxWaves)},
-		"base 1":         {new(4, RotaryBase(1)), "rowvec: positional.NewRotary: base is 1, want one above 1 and finite"},
-		"base NaN":       {new(4, RotaryBase(math.NaN())), "rowvec: positional.NewRotary: base is NaN, want one above 1 and finite"},
-		"base infinite":  {new(4, RotaryBase(math.Inf(1))), "rowvec: positional.NewRotary: base is +Inf, want one above 1 and finite"},
-		"workers":        {new(4, Workers(-1)), "rowvec: positional.NewRotary: workers is -1, want at least 0"},
-		"table":          {new(4, Table(-1)), "rowvec: positional.NewRotary: length is -1, want at least 0"},
-		"large table":    {new(1<<20, Table(math.MaxInt)), fmt.Sprintf("rowvec: positional.NewRotary: length is %d, want at most %d", math.MaxInt, min(math.MaxInt, 1<<47)/4>>20)},
-		"scaling":        {new(4, Scaled(Linear{0.5})), "rowvec: positional.Linear.Frequencies: Factor is 0.5, want a finite one of at least 1"},
-		"no scaling":     {new(4, Scaled(nil)), ""},
-		"its base":       {new(4, Scaled(fixed{Base: 1, Amplitude: 1})), "rowvec: positional.NewRotary: fixed has base 1"},
-		"its amplitude":  {new(4, Scaled(fixed{Base: 2, Amplitude: math.Inf(1)})), "rowvec: positional.NewRotary: fixed has amplitude +Inf"},
+		"no dim":  {new(0), "rowvec: positional.NewRotary: dim is 0, want at least 2"},
+		"odd dim": {new(5), "rowvec: positional.NewRotary: dim is 5, want a multiple of 2"},
+		"large dim": {new(math.MaxInt - 1),
+			fmt.Sprintf("rowvec: positional.NewRotary: dim is %d, want at most %d", math.MaxInt-1, maxWaves)},
+		"base 1":        {new(4, RotaryBase(1)), "rowvec: positional.NewRotary: base is 1, want one above 1 and finite"},
+		"base NaN":      {new(4, RotaryBase(math.NaN())), "rowvec: positional.NewRotary: base is NaN, want one above 1 and finite"},
+		"base infinite": {new(4, RotaryBase(math.Inf(1))), "rowvec: positional.NewRotary: base is +Inf, want one above 1 and finite"},
+		"workers":       {new(4, Workers(-1)), "rowvec: positional.NewRotary: workers is -1, want at least 0"},
+		"table":         {new(4, Table(-1)), "rowvec: positional.NewRotary: length is -1, want at least 0"},
+		"large table": {new(1<<20, Table(math.MaxInt)),
+			fmt.Sprintf("rowvec: positional.NewRotary: length is %d, want at most %d",
+				math.MaxInt, min(math.MaxInt, 1<<47)/4>>20)},
+		"scaling":    {new(4, Scaled(Linear{0.5})), "rowvec: positional.Linear.Frequencies: Factor is 0.5, want a finite one of at least 1"},
+		"no scaling": {new(4, Scaled(nil)), ""},
+		"its base":   {new(4, Scaled(fixed{Base: 1, Amplitude: 1})), "rowvec: positional.NewRotary: fixed has base 1"},
+		"its amplitude": {new(4, Scaled(fixed{Base: 2, Amplitude: math.Inf(1)})),
+			"rowvec: positional.NewRotary: fixed has amplitude +Inf"},
 		"its multiplier": {new(4, Scaled(fixed{2, []float64{1, -1}, 1})), "rowvec: positional.NewRotary: fixed has multiplier -1"},
 		"multipliers":    {new(4, Scaled(fixed{2, []float64{1}, 1})), "rowvec: positional.NewRotary: number of multipliers is 1, want 2"},
 
-		"rows":           {func() error { return r.Apply(dst, m(5, 10), 2, 3, 0) }, op + "Apply: src.Rows is 5, want 6"},
-		"columns":        {func() error { return r.Apply(dst, m(6, 8), 2, 3, 0) }, op + "Apply: src.Cols is 8, want 10"},
-		"stride":         {func() error { return r.Apply(dst, narrow, 2, 3, 0) }, op + "Apply: src.Stride is 9, want at least 10"},
-		"data":           {func() error { return r.Apply(short, src, 2, 3, 0) }, op + "Apply: len(dst.Data) is 59, want at least 60"},
-		"negative rows":  {func() error { return r.Apply(negative, src, 2, 3, 0) }, op + "Apply: dst.Rows is -1, want at least 0"},
-		"no heads":       {func() error { return r.Apply(dst, src, 0, 3, 0) }, op + "Apply: heads is 0, want at least 1"},
-		"heads":          {func() error { return r.Apply(dst, src, 3, 3, 0) }, op + "Apply: dst.Cols is 10, want a multiple of 3"},
-		"many heads":     {func() error { return r.Apply(dst, src, 5, 3, 0) }, op + "Apply: dst.Cols/heads is 2, want at least 4"},
-		"no seq":         {func() error { return r.Apply(dst, src, 2, 0, 0) }, op + "Apply: seq is 0, want at least 1"},
-		"part":           {func() error { return r.Apply(dst, src, 2, 4, 0) }, op + "Apply: dst.Rows is 6, want a multiple of 4"},
-		"early":          {func() error { return r.Apply(dst, src, 2, 3, -1) }, op + "Apply: start is -1, want at least 0"},
-		"late":           {func() error { return r.Apply(dst, src, 2, 3, math.MaxInt-2) }, fmt.Sprintf(op+"Apply: start is %d, want at most %d", math.MaxInt-2, math.MaxInt-3)},
+		"rows":          {func() error { return r.Apply(dst, m(5, 10), 2, 3, 0) }, op + "Apply: src.Rows is 5, want 6"},
+		"columns":       {func() error { return r.Apply(dst, m(6, 8), 2, 3, 0) }, op + "Apply: src.Cols is 8, want 10"},
+		"stride":        {func() error { return r.Apply(dst, narrow, 2, 3, 0) }, op + "Apply: src.Stride is 9, want at least 10"},
+		"data":          {func() error { return r.Apply(short, src, 2, 3, 0) }, op + "Apply: len(dst.Data) is 59, want at least 60"},
+		"negative rows": {func() error { return r.Apply(negative, src, 2, 3, 0) }, op + "Apply: dst.Rows is -1, want at least 0"},
+		"no heads":      {func() error { return r.Apply(dst, src, 0, 3, 0) }, op + "Apply: heads is 0, want at least 1"},
+		"heads":         {func() error { return r.Apply(dst, src, 3, 3, 0) }, op + "Apply: dst.Cols is 10, want a multiple of 3"},
+		"many heads":    {func() error { return r.Apply(dst, src, 5, 3, 0) }, op + "Apply: dst.Cols/heads is 2, want at least 4"},
+		"no seq":        {func() error { return r.Apply(dst, src, 2, 0, 0) }, op + "Apply: seq is 0, want at least 1"},
+		"part":          {func() error { return r.Apply(dst, src, 2, 4, 0) }, op + "Apply: dst.Rows is 6, want a multiple of 4"},
+		"early":         {func() error { return r.Apply(dst, src, 2, 3, -1) }, op + "Apply: start is -1, want at least 0"},
+		"late": {func() error { return r.Apply(dst, src, 2, 3, math.MaxInt-2) },
+			fmt.Sprintf(op+"Apply: start is %d, want at most %d", math.MaxInt-2, math.MaxInt-3)},
 		"overlap":        {func() error { return r.Apply(few, shifted, 2, 1, 0) }, op + "Apply: dst overlaps src"},
 		"table overlaps": {func() error { return r.Apply(inTable, m(1, 10), 2, 1, 0) }, op + "Apply: dst overlaps table"},
 		"nothing":        {func() error { return r.Apply(m(0, 10), m(0, 10), 2, 0, -1) }, ""},
@@ -398,16 +403,19 @@ func TestRotaryErrors(t *testing.T) {
 		"backward":         {func() error { return r.Backward(dst, m(5, 10), 2, 3, 0) }, op + "Backward: dOut.Rows is 5, want 6"},
 		"backward overlap": {func() error { return r.Backward(few, shifted, 2, 1, 0) }, op + "Backward: dst overlaps dOut"},
 
-		"few positions":   {func() error { return r.ApplyAt(dst, src, 2, at[:5]) }, op + "ApplyAt: len(at) is 5, want 6"},
-		"position":        {func() error { return r.ApplyAt(dst, src, 2, []int{0, 0, -3, 0, 0, 0}) }, fmt.Sprintf("rowvec: position id -3 at position 2 is outside [0, %d)", math.MaxInt)},
-		"last position":   {func() error { return r.ApplyAt(dst, src, 2, []int{0, 0, 0, math.MaxInt, 0, 0}) }, fmt.Sprintf("rowvec: position id %d at position 3 is outside [0, %[1]d)", math.MaxInt)},
-		"heads at":        {func() error { return r.ApplyAt(dst, src, 4, at) }, op + "ApplyAt: dst.Cols is 10, want a multiple of 4"},
-		"backward at":     {func() error { return r.BackwardAt(dst, m(6, 9), 2, at) }, op + "BackwardAt: dOut.Cols is 9, want 10"},
-		"overlap at":      {func() error { return r.BackwardAt(few, shifted, 2, at[:5]) }, op + "BackwardAt: dst overlaps dOut"},
-		"nothing at":      {func() error { return r.ApplyAt(m(0, 10), m(0, 10), 2, nil) }, ""},
-		"angles":          {func() error { return r.Angles(m(2, 6), 0) }, op + "Angles: dst.Cols is 6, want 4"},
-		"angles early":    {func() error { return r.Angles(m(2, 4), -1) }, op + "Angles: start is -1, want at least 0"},
-		"angles late":     {func() error { return r.Angles(m(2, 4), math.MaxInt-1) }, fmt.Sprintf(op+"Angles: start is %d, want at most %d", math.MaxInt-1, math.MaxInt-2)},
+		"few positions": {func() error { return r.ApplyAt(dst, src, 2, at[:5]) }, op + "ApplyAt: len(at) is 5, want 6"},
+		"position": {func() error { return r.ApplyAt(dst, src, 2, []int{0, 0, -3, 0, 0, 0}) },
+			fmt.Sprintf("rowvec: position id -3 at position 2 is outside [0, %d)", math.MaxInt)},
+		"last position": {func() error { return r.ApplyAt(dst, src, 2, []int{0, 0, 0, math.MaxInt, 0, 0}) },
+			fmt.Sprintf("rowvec: position id %d at position 3 is outside [0, %[1]d)", math.MaxInt)},
+		"heads at":     {func() error { return r.ApplyAt(dst, src, 4, at) }, op + "ApplyAt: dst.Cols is 10, want a multiple of 4"},
+		"backward at":  {func() error { return r.BackwardAt(dst, m(6, 9), 2, at) }, op + "BackwardAt: dOut.Cols is 9, want 10"},
+		"overlap at":   {func() error { return r.BackwardAt(few, shifted, 2, at[:5]) }, op + "BackwardAt: dst overlaps dOut"},
+		"nothing at":   {func() error { return r.ApplyAt(m(0, 10), m(0, 10), 2, nil) }, ""},
+		"angles":       {func() error { return r.Angles(m(2, 6), 0) }, op + "Angles: dst.Cols is 6, want 4"},
+		"angles early": {func() error { return r.Angles(m(2, 4), -1) }, op + "Angles: start is -1, want at least 0"},
+		"angles late": {func() error { return r.Angles(m(2, 4), math.MaxInt-1) },
+			fmt.Sprintf(op+"Angles: start is %d, want at most %d", math.MaxInt-1, math.MaxInt-2)},
 		"angles in table": {func() error { return r.Angles(r.table, 3) }, op + "Angles: dst overlaps table"},
 		"no angles":       {func() error { return r.Angles(m(0, 4), -1) }, ""},
 	} {
@@ -507,5 +515,70 @@ func TestRotaryChanged(t *testing.T) {
 	p.at = []int{3, -1}
 	if err := p.end("op", 1, 1); !errors.Is(err, rowvec.ErrChanged) || !strings.HasSuffix(err.Error(), "(op)") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// BenchmarkRotary rotates 8 x 1024 x 12 x 64 where it is, on one goroutine: with angles computed as they are needed, from a
+// table, by the kernel alone, and by the loop that one would write; beside the scaling of as much memory, once.
+func BenchmarkRotary(b *testing.B) {
+	const batch, seq, heads, dim = 8, 1024, 12, 64
+	x, _ := rowvec.NewMatrix(batch*seq, heads*dim)
+	streamed, stored := rotary(b, dim, Workers(1)), rotary(b, dim, Workers(1), Table(seq))
+	angles := stored.angles(b, 0, seq)
+	for name, call := range map[string]func() error{
+		"streamed": func() error { return streamed.Apply(x, x, heads, seq, 0) },
+		"table":    func() error { return stored.Apply(x, x, heads, seq, 0) },
+		"kernel":   func() error { return rowvec.Rotate(x, x, rowvec.Rotation{Heads: heads}, angles, 0, seq) },
+		"interleaved": func() error {
+			return rowvec.Rotate(x, x, rowvec.Rotation{Heads: heads, Interleaved: true}, angles, 0, seq)
+		},
+		"scale": func() error { rowvec.Scale(x.Data, 1); return nil },
+		"naive": func() error {
+			for i := range x.Rows {
+				row, angle := x.Row(i), angles.Row(i%seq)
+				for h := 0; h < len(row); h += dim {
+					for j := range dim / 2 {
+						a, b, cos, sin := row[h+j], row[h+dim/2+j], angle[j], angle[dim/2+j]
+						row[h+j], row[h+dim/2+j] = a*cos-b*sin, b*cos+a*sin
+					}
+				}
+			}
+			return nil
+		},
+	} {
+		b.Run("impl="+name, func(b *testing.B) {
+			b.SetBytes(int64(len(x.Data) * 8))
+			for b.Loop() {
+				if err := call(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRotaryDecode rotates one token of each of 16 sequences, somewhere behind position 4000.
+func BenchmarkRotaryDecode(b *testing.B) {
+	const heads, dim = 12, 64
+	x, _ := rowvec.NewMatrix(16, heads*dim)
+	at := make([]int, x.Rows)
+	for i := range at {
+		at[i] = 4000 + 37*i
+	}
+	for name, r := range map[string]*Rotary{"streamed": rotary(b, dim), "table": rotary(b, dim, Table(5000))} {
+		b.Run("impl="+name+"/one", func(b *testing.B) {
+			for b.Loop() {
+				if err := r.Apply(x, x, heads, 1, 4100); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("impl="+name+"/each", func(b *testing.B) {
+			for b.Loop() {
+				if err := r.ApplyAt(x, x, heads, at); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
