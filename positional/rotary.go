@@ -358,8 +358,12 @@ func (r *Rotary) rotateAt(op, srcName string, dst, src rowvec.Matrix, heads int,
 	}
 	t := r.first
 	if r.scaling != nil && r.scaling.ByLength() {
+		last := slices.Max(at)
+		if last < 0 || last == math.MaxInt {
+			return changed(op)
+		}
 		var err error
-		if t, err = r.turns(op, slices.Max(at)+1); err != nil {
+		if t, err = r.turns(op, last+1); err != nil {
 			return err
 		}
 	}
@@ -432,10 +436,13 @@ func (p *turning) end(op string, workers, parts int) error {
 		return nil // before there is an index, which is on the heap
 	}
 	if index := (*rowvec.IndexError)(nil); errors.As(err, &index) || errors.Is(err, rowvec.ErrChanged) {
-		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+		return changed(op)
 	}
 	return err
 }
+
+// changed says that a position which was right when it was checked is not any more.
+func changed(op string) error { return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op) }
 
 // pieces returns how many pieces of positions there are. Pieces begin at multiples of size but for the first.
 func (p *turning) pieces() int { return (p.start+p.seq-1)/p.size - p.start/p.size + 1 }
