@@ -54,7 +54,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s has no reader", name)
 		}
 	}
-	if total > 700_000 {
+	if total > 900_000 {
 		t.Errorf("the files have %d bytes; they go into every clone", total)
 	}
 }
