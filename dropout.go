@@ -10,22 +10,25 @@ import (
 // Mask says which elements of a matrix Dropout drops, and which part of that matrix is done. Each element is dropped with
 // probability P, independently of all others and of those of other seeds and steps: whether it is depends on Seed, Step
 // and its own row and column alone, so that a mask need not be stored, and that the parts of a matrix can be done in any
-// order, by anybody, on any machine. The definition is that of kernels.Mask.
+// order, by anybody, on any machine. P takes effect as the nearest multiple of 1/256 below 1: 0.1 as 26/256, which is 0.1016.
+// The definition is that of kernels.Mask.
 type Mask = kernels.Mask
 
 // The rows and columns that a mask reaches to.
 const (
 	maskRows = min(math.MaxInt, 1<<32)
-	maskCols = min(math.MaxInt, 1<<35)
+	maskCols = min(math.MaxInt, 1<<36)
 )
 
 // Dropout sets each element of dst to mask.Scale() times that of src, rounded to float32, or to +0 if mask drops it
 // (Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014, in the inverted form that
 // frameworks use). It is its own gradient: of dst with respect to src, given that of dst in the place of src.
 //
-// A probability takes effect as the nearest multiple of 1/65536 below 1, mask.Threshold() of them; one of 0 makes a copy.
-// dst and src are rows from mask.Row on, and columns from mask.Col on, of a matrix of up to 1<<32 rows and 1<<35 columns,
-// of which any windows that begin at columns that are multiples of 8 may be done by themselves, with the same bits.
+// A probability takes effect as the nearest multiple of 1/256 below 1, mask.Threshold() of them, and mask.Scale() is exactly
+// what goes with that: 0.1 drops 26 of 256 and multiplies the others by 256/230. A probability that takes effect as 0, below
+// 1/512, makes a copy. dst and src are rows from mask.Row on, and columns from mask.Col on, of a matrix of up to 1<<32 rows
+// and 1<<36 columns, of which any windows that begin at columns that are multiples of 16 may be done by themselves, with the
+// same bits.
 //
 // src has the shape of dst; strides are free. dst and src may be the same matrix, with the same first element and the same
 // stride. Errors: ShapeError, also for a mask beyond its matrix; OverlapError if dst shares memory with src otherwise; and
@@ -64,8 +67,8 @@ func checkDropout(op string, dst, src *Matrix, mask *Mask) error {
 		return &ShapeError{op, "mask.Row", mask.Row, "at most ", maskRows - dst.Rows}
 	case mask.Col < 0:
 		return &ShapeError{op, "mask.Col", mask.Col, "at least ", 0}
-	case mask.Col%8 != 0:
-		return &ShapeError{op, "mask.Col", mask.Col, "a multiple of ", 8}
+	case mask.Col%16 != 0:
+		return &ShapeError{op, "mask.Col", mask.Col, "a multiple of ", 16}
 	case mask.Col > maskCols-dst.Cols:
 		return &ShapeError{op, "mask.Col", mask.Col, "at most ", maskCols - dst.Cols}
 	}

@@ -8,12 +8,13 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/kernels"
 )
 
 // probabilities are those of every kind of threshold: none, one above 0, the middle from both sides, and the last.
-var probabilities = []float64{0, 0x1p-16, 0.1, 0.5, 0.5 + 0x1p-16, 0.9, 1 - 0x1p-16}
+var probabilities = []float64{0, 0x1p-8, 0.1, 0.5, 0.5 + 0x1p-8, 0.9, 1 - 0x1p-8}
 
 // compareDropout holds Dropout to its definition on matrices of which whole backing slices are compared, gaps included:
 // from one matrix to another, and in place.
@@ -42,11 +43,11 @@ func someMask(rng *rand.Rand) rowvec.Mask {
 	m := rowvec.Mask{P: probabilities[rng.IntN(len(probabilities))], Seed: rng.Uint64(), Step: rng.Uint64() >> 8}
 	switch rng.IntN(3) {
 	case 1:
-		m.Row, m.Col = rng.IntN(1<<20), rng.IntN(1<<20)*8
+		m.Row, m.Col = rng.IntN(1<<20), rng.IntN(1<<20)*16
 	case 2:
 		last := uint64(min(math.MaxInt, 1<<32))
 		m.Row = int(last - 1<<20)
-		m.Col = int(min(math.MaxInt, 8*last)-1<<20) &^ 7
+		m.Col = int(min(math.MaxInt, 16*last)-1<<20) &^ 15
 	}
 	return m
 }
@@ -70,7 +71,7 @@ func TestDropout(t *testing.T) {
 func TestDropoutChunks(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(22, 1))
-		for _, s := range [][2]int{{9001, 1}, {1025, 63}, {1023, 64}, {2050, 65}, {200, 768}, {3, 1<<16 - 1}, {2, 1 << 16},
+		for _, s := range [][2]int{{9001, 1}, {1025, 63}, {1023, 128}, {2050, 129}, {200, 768}, {3, 1<<16 - 1}, {2, 1 << 16},
 			{2, 1<<16 + 1}, {2, 1<<17 + 19}} {
 			mask := someMask(rng)
 			mask.P = 0.3
@@ -97,7 +98,7 @@ func TestDropoutWindows(t *testing.T) {
 				}
 				return c
 			}
-			down, across := cuts(rows, 1), cuts(cols, 8)
+			down, across := cuts(rows, 1), cuts(cols, 16)
 			for _, i := range rng.Perm(len(down) - 1) {
 				for _, j := range rng.Perm(len(across) - 1) {
 					window := func(m rowvec.Matrix) rowvec.Matrix {
@@ -114,6 +115,46 @@ func TestDropoutWindows(t *testing.T) {
 			if d := diff(dst.Data, want.Data, false); d != "" {
 				t.Fatalf("rows cut at %v, columns at %v: %s", down, across, d)
 			}
+		}
+	})
+}
+
+// TestDropoutFetches has rows of a table fetched meanwhile, by ids that are anywhere, with every path of both.
+func TestDropoutFetches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(25, 1))
+	data := make([]float32, 1<<20+1000) // beyond what is left to the caches
+	wide, narrow := make([]uint64, 13), make([]uint32, 13)
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 15, 16, 63, 64, 65, 127, 128, 129, 200, 768} {
+			table := rowvec.Matrix{Rows: len(data) / dim, Cols: dim, Data: data, Stride: dim}
+			for rows := 1; rows <= 11; rows++ {
+				for _, ids := range []int{0, 1, rows / 2, rows - 1, rows} {
+					for i := range wide {
+						wide[i], narrow[i] = rng.Uint64()>>rng.IntN(64), rng.Uint32()>>rng.IntN(32)
+					}
+					dst, src := matrix(heap(), rng, rows, dim, 1), matrix(heap(), rng, rows, dim, 0)
+					mask := someMask(rng)
+					want := clone(dst)
+					kernels.Dropout(want, src, mask)
+					next := forward.Next{Table: table, IDs: unsafe.Pointer(&narrow[13-max(ids, 1)]), Rows: ids}
+					if ids == 0 {
+						next = forward.Next{}
+					} else if rng.IntN(2) == 0 {
+						next.IDs, next.Wide = unsafe.Pointer(&wide[13-ids]), true
+					}
+					fetched := forward.Dropout(forward.Drop{Dst: dst, Src: src, Mask: mask, Next: next})
+					d := diff(dst.Data, want.Data, false)
+					if could := ids > 0 && mask.Threshold() > 0 && rowvec.ISA() != "portable"; d != "" || fetched != could {
+						t.Fatalf("%d x %d, %d ids, %+v: fetched %v %s", rows, dim, ids, mask, fetched, d)
+					}
+				}
+			}
+		}
+		small := rowvec.Matrix{Rows: 1000, Cols: 1024, Data: data, Stride: 1024}
+		row := matrix(heap(), rng, 1, 1024, 0)
+		next := forward.Next{Table: small, IDs: unsafe.Pointer(&narrow[0]), Rows: 1}
+		if forward.Dropout(forward.Drop{Dst: row, Src: row, Mask: rowvec.Mask{P: 0.5}, Next: next}) {
+			t.Error("fetched from a table that sits in cache")
 		}
 	})
 }
@@ -151,7 +192,7 @@ func TestDropoutMisuse(t *testing.T) {
 		dst, src rowvec.Matrix
 		mask     rowvec.Mask
 	}
-	rows, cols := min(math.MaxInt, 1<<32), min(math.MaxInt, 1<<35)
+	rows, cols := min(math.MaxInt, 1<<32), min(math.MaxInt, 1<<36)
 	for _, c := range []struct {
 		name  string
 		spoil func(c *call)
@@ -174,11 +215,11 @@ func TestDropoutMisuse(t *testing.T) {
 		{"row", func(c *call) { c.mask.Row = rows - 3 },
 			fmt.Sprintf("rowvec: Dropout: mask.Row is %d, want at most %d", rows-3, rows-4)},
 		{"last row", func(c *call) { c.mask.Row = rows - 4 }, ""},
-		{"negative column", func(c *call) { c.mask.Col = -8 }, "rowvec: Dropout: mask.Col is -8, want at least 0"},
-		{"column", func(c *call) { c.mask.Col = 12 }, "rowvec: Dropout: mask.Col is 12, want a multiple of 8"},
-		{"far column", func(c *call) { c.mask.Col = cols &^ 7 },
-			fmt.Sprintf("rowvec: Dropout: mask.Col is %d, want at most %d", cols&^7, cols-5)},
-		{"last column", func(c *call) { c.mask.Col = (cols - 8) &^ 7 }, ""},
+		{"negative column", func(c *call) { c.mask.Col = -16 }, "rowvec: Dropout: mask.Col is -16, want at least 0"},
+		{"column", func(c *call) { c.mask.Col = 24 }, "rowvec: Dropout: mask.Col is 24, want a multiple of 16"},
+		{"far column", func(c *call) { c.mask.Col = cols &^ 15 },
+			fmt.Sprintf("rowvec: Dropout: mask.Col is %d, want at most %d", cols&^15, cols-5)},
+		{"last column", func(c *call) { c.mask.Col = (cols - 16) &^ 15 }, ""},
 		{"many rows", func(c *call) { c.dst, c.src = rowvec.Matrix{Rows: rows + 1}, rowvec.Matrix{Rows: rows + 1} },
 			fmt.Sprintf("rowvec: Dropout: dst.Rows is %d, want at most %d", rows+1, rows)},
 		{"many columns", func(c *call) { c.dst, c.src = rowvec.Matrix{Cols: cols + 1}, rowvec.Matrix{Cols: cols + 1} },

@@ -11,6 +11,7 @@ func init() {
 	forward.Do = forwardRows
 	forward.ScatterAdd = scatterRows
 	forward.Copy = copyRows
+	forward.Dropout = func(d forward.Drop) bool { return dropoutMeanwhile(&d) }
 	forward.Apply = applyUpdate
 	forward.Sinusoids = streamSinusoids
 }
@@ -18,7 +19,7 @@ func init() {
 // hint says what the rows of a call are a part of.
 type hint struct {
 	stream bool // the result is too large for the caches
-	more   int  // ids behind those of the call that may be read: what they choose comes next
+	more   int  // ids behind those of the call that may be read: what they choose comes next; below 0: all are in cache
 }
 
 // large reports whether a result is too large for the caches.

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/tuning"
@@ -99,6 +100,28 @@ func TestGuardedDropout(t *testing.T) {
 				}
 				for _, rows := range []int{1, rows} {
 					compareDropout(t, alloc, rng, rows, dim, dim%2, rowvec.Mask{P: 0.4, Seed: uint64(dim)})
+				}
+			}
+		}
+	})
+}
+
+// TestGuardedFetch puts the ids of rows that Dropout fetches flush against inaccessible pages.
+func TestGuardedFetch(t *testing.T) {
+	const dim = 100
+	region := guard.New(t, 9*8)
+	table := rowvec.Matrix{Rows: 1 << 14, Cols: dim, Data: make([]float32, dim<<14), Stride: dim}
+	isatest.Each(t, func(t *testing.T) {
+		for rows := 1; rows <= 9; rows++ {
+			dst := rowvec.Matrix{Rows: rows, Cols: dim, Data: make([]float32, rows*dim), Stride: dim}
+			for n := 1; n <= rows; n++ {
+				for _, next := range []forward.Next{
+					{Table: table, IDs: unsafe.Pointer(&guard.Head[uint64](region, n)[0]), Wide: true, Rows: n},
+					{Table: table, IDs: unsafe.Pointer(&guard.Tail[uint64](region, n)[0]), Wide: true, Rows: n},
+					{Table: table, IDs: unsafe.Pointer(&guard.Head[uint32](region, n)[0]), Rows: n},
+					{Table: table, IDs: unsafe.Pointer(&guard.Tail[uint32](region, n)[0]), Rows: n},
+				} {
+					forward.Dropout(forward.Drop{Dst: dst, Src: dst, Mask: rowvec.Mask{P: 0.5}, Next: next})
 				}
 			}
 		}

@@ -188,7 +188,10 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 // rows are written past the caches if h asks for it and that can be.
 func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 	stream := h.stream && streams(linear)
-	ahead, burst := prefetch(linear, table, h.more, stream)
+	ahead, burst := 0, 0
+	if h.more >= 0 {
+		ahead, burst = prefetch(linear, table, h.more, stream)
+	}
 	return rowArgs{
 		linear:       &linear.Data[0],
 		linearStride: uintptr(linear.Stride) * 4,

@@ -2,14 +2,23 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/internal/isa"
+import (
+	"unsafe"
+
+	"github.com/rowvec/rowvec/internal/isa"
+)
+
+// streamsBlocks reports whether dropout can write whole blocks of dst past the caches.
+func streamsBlocks(dst *Matrix) bool {
+	return dst.Stride%16 == 0 && uintptr(unsafe.Pointer(&dst.Data[0]))%64 == 0
+}
 
 // do does one chunk. It is not inlined, since the check of the stack at its start is where a loop over chunks can be
 // preempted.
 //
 //go:noinline
 func (a *dropoutArgs) do() {
-	if isa.Active() == isa.AVX512 {
+	if isa.Active() == isa.AVX512 && !(a.stream && a.cols < dropoutBlock) { // AVX2 has smaller blocks
 		dropoutAVX512(a)
 	} else {
 		dropoutAVX2(a)

@@ -5,11 +5,14 @@
 #include "rows_amd64.h"
 
 // Dropout walks the rows of dropoutArgs, two at a time with AVX2 and four with AVX-512, as long as there are as many, since
-// the products of one row wait for each other; and rows from left to right in blocks of 32 columns with AVX2 and 64 with
-// AVX-512, for which one vector of counters gives the random bits. The last block of a row is moved as vectors and parts of
-// 4, 2 and 1 floats, or with AVX-512 by masks: no byte outside the row is touched.
+// the products of one row wait for each other; and rows from left to right in blocks of 64 columns with AVX2 and 128
+// with AVX-512, for which one vector of counters gives the random bits. Of the last block of a row a half is done like any
+// other, and the rest as vectors and parts of 4, 2 and 1 floats, or with AVX-512 by masks: no byte outside the row is touched.
 //
-// On a Zen 4, ns per row of 768 in the first-level cache, rows one at a time and as they are: AVX-512 171 and 132.
+// Meanwhile rows of a table may be fetched, and whole blocks may be written past the caches.
+//
+// On a Zen 4, ns per row of 768 in the first-level cache: AVX-512 80, AVX2 142; with 16 random bits for an element instead of 8,
+// 132 and 229.
 //
 // A word of a counter stands in the lower half of a 64-bit lane. The upper half is whatever the last product has left
 // there: VPMULUDQ does not read it. So the lower half of a product is a word as it stands, the upper half one after a
@@ -24,7 +27,7 @@
 //	DI  in the row of dst            R11  three times as much, or with AVX2 the number of the next block
 //	SI  in the row of src            R12  bytes between rows of dst
 //	DX  columns left of the row      R13  three times as much, or with AVX2 for a moment
-//	R9  rows left                    AX, CX for a moment
+//	R9  rows left                    AX, CX, and DX between rows, for a moment
 //	R10 row of the whole matrix
 //
 //	0       lower halves of the first products      4, 5       for a moment
@@ -38,7 +41,7 @@
 //	11      counters                                9          what the call adds to word 2, round 1
 //	12      scale                                   10         what it adds to word 0, round 2
 //	13      threshold                               K3         the lower halves of lanes
-//	K1, K2  columns that are kept                   K4 to K7   columns that there are
+//	K1, K2  columns that are kept                   K4 to K7   columns that there are, at the end of a row
 
 #define KEY0(round) (dropoutArgs_keys+8*(round))(BX)
 #define KEY1(round) (dropoutArgs_keys+8*(round)+4)(BX)
@@ -65,6 +68,51 @@
 	XORL  KEY1(2), AX;                         \
 	MOVL  CX, (dropoutArgs_second2+4*(i))(BX); \
 	MOVL  AX, (dropoutArgs_third2+4*(i))(BX)
+
+// DROPOUT_END has all that was written past the caches come before anything that follows.
+#define DROPOUT_END \
+	CMPB dropoutArgs_stream(BX), $0; \
+	JEQ  2(PC);                      \
+	SFENCE
+
+// NEXT finds the row that comes next of the table whose rows are fetched for row number i of those that are done at once.
+#define NEXT(i) \
+	MOVQ  dropoutArgs_ids(BX), AX;         \
+	MOVQ  dropoutArgs_fetched(BX), CX;     \
+	INCQ  dropoutArgs_fetched(BX);         \
+	ID(AX, dropoutArgs_wide(BX), CX, DX);  \
+	IMULQ dropoutArgs_nextStride(BX), DX;  \
+	ADDQ  dropoutArgs_next(BX), DX;        \
+	MOVQ  DX, (dropoutArgs_from+8*(i))(BX)
+
+// FETCH prefetches as much of those rows as a block of size columns, line by line. The rounds keep the vector units busy and
+// leave the caches alone, so that it costs little. LINES does it for one line of each row.
+#define FETCH(size, LINES, line, fetched) \
+	CMPQ  dropoutArgs_ids(BX), $0;         \
+	JEQ   fetched;                         \
+	MOVQ  dropoutArgs_cols(BX), CX;        \
+	SUBQ  DX, CX;                          \
+line: \
+	LINES;                                 \
+	ADDQ  $16, CX;                         \
+	CMPQ  CX, dropoutArgs_cols(BX);        \
+	JGE   fetched;                         \
+	TESTL $(size-1), CX;                   \
+	JNE   line;                            \
+fetched:
+
+#define LINE(i) \
+	MOVQ (dropoutArgs_from+8*(i))(BX), AX; \
+	PREFETCHT1 (AX)(CX*4)
+
+#define LINES2 \
+	LINE(0); \
+	LINE(1)
+
+#define LINES4 \
+	LINES2;  \
+	LINE(2); \
+	LINE(3)
 
 // AVX2
 
@@ -121,52 +169,64 @@
 	VPXOR    Y5, c3, c3
 
 // LAST is the last round, which leaves two words of each counter in one lane, and the comparison: what is kept of the first
-// 16 columns and of the others, in registers c1 and c3, 16 bits each. Y5 becomes the scale.
+// 32 columns and of the others, in registers c1 and c3, a byte each. Y5 becomes the scale.
 #define LAST_AVX2(c0, c1, c2, c3) \
 	ROUND_AVX2(9, c0, c1, c2, c3);                \
 	VPSHUFD  $0xA0, c2, c2;                       \
 	VPSHUFD  $0xA0, c0, c0;                       \
 	VPBLENDD $0xAA, c2, c1, c1;                   \
 	VPBLENDD $0xAA, c0, c3, c3;                   \
-	VPBROADCASTW dropoutArgs_threshold(BX), Y4;   \
+	VPBROADCASTB dropoutArgs_threshold(BX), Y4;   \
 	VPUNPCKLQDQ c3, c1, c0;                       \
 	VPUNPCKHQDQ c3, c1, c2;                       \
-	VPMAXUW  Y4, c0, c1;                          \
-	VPMAXUW  Y4, c2, c3;                          \
+	VPMAXUB  Y4, c0, c1;                          \
+	VPMAXUB  Y4, c2, c3;                          \
 	VBROADCASTSS dropoutArgs_scale(BX), Y5;       \
-	VPCMPEQW c0, c1, c1;                          \
-	VPCMPEQW c2, c3, c3
+	VPCMPEQB c0, c1, c1;                          \
+	VPCMPEQB c2, c3, c3
 
-// DROP does 16 columns, whose bits are in register y, which is x by half.
-#define DROP_AVX2(from, to, off, x, y) \
-	VPMOVSXWD x, Y0;                              \
-	VEXTRACTI128 $1, y, x;                        \
-	VPMOVSXWD x, Y1;                              \
+// EIGHT does 8 columns, whose bytes begin register x.
+#define EIGHT_AVX2(STORE, from, to, off, x) \
+	VPMOVSXBD x, Y0;                              \
 	VMULPS   off from, Y5, Y2;                    \
-	VMULPS   off+32 from, Y5, Y3;                 \
 	VANDPS   Y0, Y2, Y2;                          \
-	VANDPS   Y1, Y3, Y3;                          \
-	VMOVUPS  Y2, off to;                          \
-	VMOVUPS  Y3, off+32 to
+	STORE(Y2, off to)
 
-// EDGE does the last columns of a row, whose bits are in registers y and z; x is y by half.
-#define EDGE_AVX2(from, to, x, y, z, part, four, two, single, end) \
+// DROP does 32 columns, whose bytes are in register y, which is x by half.
+#define DROP_AVX2(STORE, from, to, off, x, y) \
+	VPSRLDQ  $8, y, Y1;                           \
+	EIGHT_AVX2(STORE, from, to, off, x);                 \
+	EIGHT_AVX2(STORE, from, to, off+32, X1);             \
+	VEXTRACTI128 $1, y, x;                        \
+	VEXTRACTI128 $1, Y1, X1;                      \
+	EIGHT_AVX2(STORE, from, to, off+64, x);              \
+	EIGHT_AVX2(STORE, from, to, off+96, X1)
+
+// DROP1 does a block of the first row, DROPS one of each row.
+#define DROP1_AVX2(STORE) \
+	DROP_AVX2(STORE, (SI), (DI), 0, X9, Y9);      \
+	DROP_AVX2(STORE, (SI), (DI), 128, X7, Y7)
+
+#define DROPS_AVX2(STORE) \
+	DROP1_AVX2(STORE);                            \
+	DROP_AVX2(STORE, (SI)(R8*1), (DI)(R12*1), 0, X13, Y13); \
+	DROP_AVX2(STORE, (SI)(R8*1), (DI)(R12*1), 128, X11, Y11)
+
+// EDGE does the last columns of a row, less than 32, whose bytes are in register y, which is x by half.
+#define EDGE_AVX2(from, to, x, y, part, four, two, single, end) \
 	LEAQ  from, AX;                               \
 	LEAQ  to, CX;                                 \
 	MOVQ  DX, R13;                                \
 part: \
-	VPMOVSXWD x, Y0;                              \
 	SUBQ  $8, R13;                                \
 	JLT   four;                                   \
-	VMULPS (AX), Y5, Y2;                          \
-	VANDPS Y0, Y2, Y2;                            \
-	VMOVUPS Y2, (CX);                             \
+	EIGHT_AVX2(VECTOR, (AX), (CX), 0, x);         \
 	ADDQ  $32, AX;                                \
 	ADDQ  $32, CX;                                \
-	VPERM2I128 $0x21, z, y, y;                    \
-	VPERM2I128 $0x81, z, z, z;                    \
+	VPERMQ $0x39, y, y;                           \
 	JMP   part;                                   \
 four: \
+	VPMOVSXBD x, Y0;                              \
 	TESTB $4, R13;                                \
 	JEQ   two;                                    \
 	VMULPS (AX), X5, X2;                          \
@@ -227,10 +287,16 @@ TEXT ·dropoutAVX2(SB), NOSPLIT, $0-8
 pair:
 	DROPOUT_ROW(0)
 	DROPOUT_ROW(1)
+	CMPQ dropoutArgs_ids(BX), $0
+	JEQ  found
+	NEXT(0)
+	NEXT(1)
+found:
 	MOVQ dropoutArgs_cols(BX), DX
 	MOVL dropoutArgs_block(BX), R11
 	PCALIGN $32
 blocks:
+	FETCH(64, LINES2, lines, fetched)
 	DROPOUT_COLUMNS_AVX2
 	FIRST_AVX2(0, Y6, Y7, Y8, Y9)
 	FIRST_AVX2(1, Y10, Y11, Y12, Y13)
@@ -246,20 +312,34 @@ blocks:
 	ROUND_AVX2(8, Y11, Y12, Y13, Y10)
 	LAST_AVX2(Y8, Y9, Y6, Y7)
 	LAST_AVX2(Y12, Y13, Y10, Y11)
-	CMPQ DX, $32
+	CMPQ DX, $64
 	JLT  edges
-	DROP_AVX2((SI), (DI), 0, X9, Y9)
-	DROP_AVX2((SI), (DI), 64, X7, Y7)
-	DROP_AVX2((SI)(R8*1), (DI)(R12*1), 0, X13, Y13)
-	DROP_AVX2((SI)(R8*1), (DI)(R12*1), 64, X11, Y11)
+	CMPB dropoutArgs_stream(BX), $0
+	JNE  stream
+	DROPS_AVX2(VECTOR)
+advance:
+	ADDQ $256, SI
+	ADDQ $256, DI
+	SUBQ $64, DX
+	JGT  blocks
+	JMP  pairDone
+stream:
+	DROPS_AVX2(STREAM)
+	JMP  advance
+edges:
+	CMPQ DX, $32
+	JLT  parts
+	DROP_AVX2(VECTOR, (SI), (DI), 0, X9, Y9)
+	DROP_AVX2(VECTOR, (SI)(R8*1), (DI)(R12*1), 0, X13, Y13)
 	ADDQ $128, SI
 	ADDQ $128, DI
 	SUBQ $32, DX
-	JGT  blocks
-	JMP  pairDone
-edges:
-	EDGE_AVX2((SI), (DI), X9, Y9, Y7, parts0, four0, two0, one0, end0)
-	EDGE_AVX2((SI)(R8*1), (DI)(R12*1), X13, Y13, Y11, parts1, four1, two1, one1, end1)
+	JEQ  pairDone
+	VMOVDQA Y7, Y9
+	VMOVDQA Y11, Y13
+parts:
+	EDGE_AVX2((SI), (DI), X9, Y9, parts0, four0, two0, one0, end0)
+	EDGE_AVX2((SI)(R8*1), (DI)(R12*1), X13, Y13, parts1, four1, two1, one1, end1)
 pairDone:
 	DROPOUT_ROW_END
 	LEAQ (SI)(R8*2), SI
@@ -270,9 +350,14 @@ rows:
 	ADDQ $2, R9
 	JEQ  done
 	DROPOUT_ROW(0)
+	CMPQ dropoutArgs_ids(BX), $0
+	JEQ  oneFound
+	NEXT(0)
+oneFound:
 	MOVQ dropoutArgs_cols(BX), DX
 	MOVL dropoutArgs_block(BX), R11
 block:
+	FETCH(64, LINE(0), line, oneFetched)
 	DROPOUT_COLUMNS_AVX2
 	FIRST_AVX2(0, Y6, Y7, Y8, Y9)
 	ROUND_AVX2(4, Y7, Y8, Y9, Y6)
@@ -281,18 +366,33 @@ block:
 	ROUND_AVX2(7, Y6, Y7, Y8, Y9)
 	ROUND_AVX2(8, Y7, Y8, Y9, Y6)
 	LAST_AVX2(Y8, Y9, Y6, Y7)
-	CMPQ DX, $32
+	CMPQ DX, $64
 	JLT  edge
-	DROP_AVX2((SI), (DI), 0, X9, Y9)
-	DROP_AVX2((SI), (DI), 64, X7, Y7)
+	CMPB dropoutArgs_stream(BX), $0
+	JNE  oneStream
+	DROP1_AVX2(VECTOR)
+oneAdvance:
+	ADDQ $256, SI
+	ADDQ $256, DI
+	SUBQ $64, DX
+	JGT  block
+	JMP  done
+oneStream:
+	DROP1_AVX2(STREAM)
+	JMP  oneAdvance
+edge:
+	CMPQ DX, $32
+	JLT  part
+	DROP_AVX2(VECTOR, (SI), (DI), 0, X9, Y9)
 	ADDQ $128, SI
 	ADDQ $128, DI
 	SUBQ $32, DX
-	JGT  block
-	JMP  done
-edge:
-	EDGE_AVX2((SI), (DI), X9, Y9, Y7, parts, four, two, single, end)
+	JEQ  done
+	VMOVDQA Y7, Y9
+part:
+	EDGE_AVX2((SI), (DI), X9, Y9, eights, four, two, single, end)
 done:
+	DROPOUT_END
 	VZEROUPPER
 	RET
 
@@ -339,8 +439,9 @@ done:
 	ROUND_AVX512(round, e0, e1, e2, e3, Z4, Z5); \
 	ROUND_AVX512(round, f0, f1, f2, f3, Z7, Z8)
 
-// LAST_AVX512 is the last round, which leaves two words of each counter in one lane, and the block of the row.
-#define LAST_AVX512(from, to, c0, c1, c2, c3) \
+// LAST_AVX512 is the last round, which leaves two words of each counter in one lane: the bytes of the first 64 columns and
+// of the others, in registers c1 and c3.
+#define LAST_AVX512(c0, c1, c2, c3) \
 	VPMULUDQ Z15, c2, c2;                       \
 	VPMULUDQ Z14, c0, c0;                       \
 	VPSHUFD  $0xB1, c2, c2;                     \
@@ -348,40 +449,64 @@ done:
 	VPTERNLOGD.BCST $0x96, KEY0(9), c1, K3, c2; \
 	VPTERNLOGD.BCST $0x96, KEY1(9), c3, K3, c0; \
 	VPUNPCKLQDQ c0, c2, c1;                     \
-	VPUNPCKHQDQ c0, c2, c3;                     \
-	VPCMPUW  $5, Z13, c1, K4, K1;               \
-	VPCMPUW  $5, Z13, c3, K6, K2;               \
-	VMULPS.Z from, Z12, K1, c0;                 \
-	KSHIFTRD $16, K1, K1;                       \
-	VMULPS.Z 128 from, Z12, K2, c2;             \
-	KSHIFTRD $16, K2, K2;                       \
-	VMULPS.Z 64 from, Z12, K1, c1;              \
-	VMULPS.Z 192 from, Z12, K2, c3;             \
-	VMOVUPS  c0, K4, to;                        \
-	VMOVUPS  c1, K5, 64 to;                     \
-	VMOVUPS  c2, K6, 128 to;                    \
-	VMOVUPS  c3, K7, 192 to
+	VPUNPCKHQDQ c0, c2, c3
 
-#define ROW_AVX512 \
-	MOVQ dropoutArgs_cols(BX), DX;              \
-	VPMOVZXBQ lanes8<>(SB), Z11;                \
-	VPBROADCASTD dropoutArgs_block(BX), Z4;     \
-	VPADDD Z4, Z11, Z11;                        \
-	KXNORD K4, K4, K4;                          \
-	KXNORD K5, K5, K5;                          \
-	KXNORD K6, K6, K6;                          \
-	KXNORD K7, K7, K7
+// KEPT_AVX512 sets Z4, Z5, Z7 and Z8 to 64 columns, of which K1 says what is kept.
+#define KEPT_AVX512(from, off) \
+	KSHIFTRQ $16, K1, K2;               \
+	VMULPS.Z off from, Z12, K1, Z4;     \
+	VMULPS.Z off+64 from, Z12, K2, Z5;  \
+	KSHIFTRQ $32, K1, K2;               \
+	KSHIFTRQ $48, K1, K1;               \
+	VMULPS.Z off+128 from, Z12, K2, Z7; \
+	VMULPS.Z off+192 from, Z12, K1, Z8
 
-// EDGE_AVX512 sets the masks for the last columns of a row, 1 to 63.
-#define EDGE_AVX512 \
-	MOVQ   DX, CX;      \
-	NEGQ   CX;          \
-	MOVQ   $-1, AX;     \
-	SHRQ   CX, AX;      \
-	KMOVQ  AX, K4;      \
+// DROP_AVX512 does 64 columns, whose bytes are in register x.
+#define DROP_AVX512(STORE, from, to, off, x) \
+	VPCMPUB $5, Z13, x, K1; \
+	KEPT_AVX512(from, off); \
+	STORE(Z4, off to);      \
+	STORE(Z5, off+64 to);   \
+	STORE(Z7, off+128 to);  \
+	STORE(Z8, off+192 to)
+
+#define DROP1_AVX512(STORE) \
+	DROP_AVX512(STORE, (SI), (DI), 0, Z19); \
+	DROP_AVX512(STORE, (SI), (DI), 256, Z17)
+
+#define DROPS_AVX512(STORE) \
+	DROP1_AVX512(STORE); \
+	DROP_AVX512(STORE, (SI)(R8*1), (DI)(R12*1), 0, Z23);   \
+	DROP_AVX512(STORE, (SI)(R8*1), (DI)(R12*1), 256, Z21); \
+	DROP_AVX512(STORE, (SI)(R8*2), (DI)(R12*2), 0, Z27);   \
+	DROP_AVX512(STORE, (SI)(R8*2), (DI)(R12*2), 256, Z25); \
+	DROP_AVX512(STORE, (SI)(R11*1), (DI)(R13*1), 0, Z31);  \
+	DROP_AVX512(STORE, (SI)(R11*1), (DI)(R13*1), 256, Z29)
+
+// EDGE_AVX512 does the last columns of a row, less than 64, whose bytes are in register x; EDGES_AVX512 sets the masks.
+#define EDGE_AVX512(from, to, x) \
+	VPCMPUB $5, Z13, x, K4, K1; \
+	KEPT_AVX512(from, 0);       \
+	VMOVUPS Z4, K4, to;         \
+	VMOVUPS Z5, K5, 64 to;      \
+	VMOVUPS Z7, K6, 128 to;     \
+	VMOVUPS Z8, K7, 192 to
+
+#define EDGES_AVX512 \
+	MOVQ   DX, CX;        \
+	NEGQ   CX;            \
+	MOVQ   $-1, AX;       \
+	SHRQ   CX, AX;        \
+	KMOVQ  AX, K4;        \
 	KSHIFTRQ $16, K4, K5; \
 	KSHIFTRQ $32, K4, K6; \
 	KSHIFTRQ $48, K4, K7
+
+#define ROW_AVX512 \
+	MOVQ dropoutArgs_cols(BX), DX;          \
+	VPMOVZXBQ lanes8<>(SB), Z11;            \
+	VPBROADCASTD dropoutArgs_block(BX), Z4; \
+	VPADDD Z4, Z11, Z11
 
 // func dropoutAVX512(a *dropoutArgs)
 // for i := range rows { for c := range cols { dst[i][c] = scale*src[i][c], or 0 if random(row+i, c) < threshold } }
@@ -395,7 +520,7 @@ TEXT ·dropoutAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD dropoutArgs_first(BX), Z9
 	VPBROADCASTD dropoutArgs_second(BX), Z10
 	VBROADCASTSS dropoutArgs_scale(BX), Z12
-	VPBROADCASTW dropoutArgs_threshold(BX), Z13
+	VPBROADCASTB dropoutArgs_threshold(BX), Z13
 	MOVL $0xd2511f53, AX
 	VPBROADCASTQ AX, Z14
 	MOVL $0xcd9e8d57, AX
@@ -409,13 +534,17 @@ four:
 	DROPOUT_ROW(1)
 	DROPOUT_ROW(2)
 	DROPOUT_ROW(3)
+	CMPQ dropoutArgs_ids(BX), $0
+	JEQ  found
+	NEXT(0)
+	NEXT(1)
+	NEXT(2)
+	NEXT(3)
+found:
 	ROW_AVX512
 	PCALIGN $32
 blocks:
-	CMPQ DX, $64
-	JGE  whole
-	EDGE_AVX512
-whole:
+	FETCH(128, LINES4, lines, fetched)
 	DROPOUT_COLUMNS_AVX512
 	FIRST_AVX512(0, Z16, Z17, Z18, Z19, Z4, Z5)
 	FIRST_AVX512(1, Z20, Z21, Z22, Z23, Z7, Z8)
@@ -426,14 +555,46 @@ whole:
 	ROUNDS_AVX512(6, Z19, Z16, Z17, Z18, Z23, Z20, Z21, Z22, Z27, Z24, Z25, Z26, Z31, Z28, Z29, Z30)
 	ROUNDS_AVX512(7, Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27, Z28, Z29, Z30, Z31)
 	ROUNDS_AVX512(8, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28)
-	LAST_AVX512((SI), (DI), Z18, Z19, Z16, Z17)
-	LAST_AVX512((SI)(R8*1), (DI)(R12*1), Z22, Z23, Z20, Z21)
-	LAST_AVX512((SI)(R8*2), (DI)(R12*2), Z26, Z27, Z24, Z25)
-	LAST_AVX512((SI)(R11*1), (DI)(R13*1), Z30, Z31, Z28, Z29)
+	LAST_AVX512(Z18, Z19, Z16, Z17)
+	LAST_AVX512(Z22, Z23, Z20, Z21)
+	LAST_AVX512(Z26, Z27, Z24, Z25)
+	LAST_AVX512(Z30, Z31, Z28, Z29)
+	CMPQ DX, $128
+	JLT  edges
+	CMPB dropoutArgs_stream(BX), $0
+	JNE  stream
+	DROPS_AVX512(VECTOR)
+advance:
+	ADDQ $512, SI
+	ADDQ $512, DI
+	SUBQ $128, DX
+	JGT  blocks
+	JMP  fourDone
+stream:
+	DROPS_AVX512(STREAM)
+	JMP  advance
+edges:
+	CMPQ DX, $64
+	JLT  parts
+	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19)
+	DROP_AVX512(VECTOR, (SI)(R8*1), (DI)(R12*1), 0, Z23)
+	DROP_AVX512(VECTOR, (SI)(R8*2), (DI)(R12*2), 0, Z27)
+	DROP_AVX512(VECTOR, (SI)(R11*1), (DI)(R13*1), 0, Z31)
 	ADDQ $256, SI
 	ADDQ $256, DI
 	SUBQ $64, DX
-	JGT  blocks
+	JEQ  fourDone
+	VMOVDQA64 Z17, Z19
+	VMOVDQA64 Z21, Z23
+	VMOVDQA64 Z25, Z27
+	VMOVDQA64 Z29, Z31
+parts:
+	EDGES_AVX512
+	EDGE_AVX512((SI), (DI), Z19)
+	EDGE_AVX512((SI)(R8*1), (DI)(R12*1), Z23)
+	EDGE_AVX512((SI)(R8*2), (DI)(R12*2), Z27)
+	EDGE_AVX512((SI)(R11*1), (DI)(R13*1), Z31)
+fourDone:
 	DROPOUT_ROW_END
 	LEAQ (SI)(R8*4), SI
 	LEAQ (DI)(R12*4), DI
@@ -444,12 +605,13 @@ rows:
 	JEQ  done
 one:
 	DROPOUT_ROW(0)
+	CMPQ dropoutArgs_ids(BX), $0
+	JEQ  oneFound
+	NEXT(0)
+oneFound:
 	ROW_AVX512
 block:
-	CMPQ DX, $64
-	JGE  full
-	EDGE_AVX512
-full:
+	FETCH(128, LINE(0), line, oneFetched)
 	DROPOUT_COLUMNS_AVX512
 	FIRST_AVX512(0, Z16, Z17, Z18, Z19, Z4, Z5)
 	ROUND_AVX512(4, Z17, Z18, Z19, Z16, Z4, Z5)
@@ -457,17 +619,41 @@ full:
 	ROUND_AVX512(6, Z19, Z16, Z17, Z18, Z4, Z5)
 	ROUND_AVX512(7, Z16, Z17, Z18, Z19, Z4, Z5)
 	ROUND_AVX512(8, Z17, Z18, Z19, Z16, Z4, Z5)
-	LAST_AVX512((SI), (DI), Z18, Z19, Z16, Z17)
+	LAST_AVX512(Z18, Z19, Z16, Z17)
+	CMPQ DX, $128
+	JLT  edge
+	CMPB dropoutArgs_stream(BX), $0
+	JNE  oneStream
+	DROP1_AVX512(VECTOR)
+oneAdvance:
+	ADDQ $512, SI
+	ADDQ $512, DI
+	SUBQ $128, DX
+	JGT  block
+	JMP  oneDone
+oneStream:
+	DROP1_AVX512(STREAM)
+	JMP  oneAdvance
+edge:
+	CMPQ DX, $64
+	JLT  part
+	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19)
 	ADDQ $256, SI
 	ADDQ $256, DI
 	SUBQ $64, DX
-	JGT  block
+	JEQ  oneDone
+	VMOVDQA64 Z17, Z19
+part:
+	EDGES_AVX512
+	EDGE_AVX512((SI), (DI), Z19)
+oneDone:
 	DROPOUT_ROW_END
 	ADDQ R8, SI
 	ADDQ R12, DI
 	DECQ R9
 	JNE  one
 done:
+	DROPOUT_END
 	VZEROUPPER
 	RET
 

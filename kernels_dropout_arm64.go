@@ -2,6 +2,9 @@
 
 package rowvec
 
+// streamsBlocks is streams.
+func streamsBlocks(*Matrix) bool { return false }
+
 // do does one chunk. It is not inlined, since the check of the stack at its start is where a loop over chunks can be
 // preempted.
 //

@@ -4,9 +4,9 @@
 #include "textflag.h"
 #include "rows_arm64.h"
 
-// Dropout walks the rows of dropoutArgs two at a time, and rows from left to right in blocks of 32 columns, for which a
-// vector of four counters gives the random bits. The last block of a row is moved as 8, 4, 2 and 1 floats; no byte outside
-// the row is touched.
+// Dropout walks the rows of dropoutArgs two at a time, and rows from left to right in blocks of 64 columns, for which a
+// vector of four counters gives the random bits. The last block of a row is moved as 16, 8, 4, 2 and 1 floats; no byte
+// outside the row is touched. Meanwhile rows of a table may be fetched.
 //
 // Of a counter, words 0 and 1 are the column and the row, and the others the same in the whole call. Up to the third round
 // there are intermediate results that belong to a column alone, which rows share, or to a row alone, which DROPOUT_ROW
@@ -20,7 +20,8 @@
 //	R4   row of the whole matrix         R12  keys from the fifth round on
 //	R5   in the row of src               R13  in the keys, and for a moment
 //	R6   in the row of dst               R14, R15  for a moment
-//	R19, R20  in the second rows of src and dst
+//	R19, R20  in the second rows of src and dst    R21, R22  in the rows to fetch; R21 is 0 for none
+//	R23  for a moment
 //
 //	V0 to V3   words of the first row               V22, V21  what the rows add to word 2 in the second round
 //	V4 to V7   words of the second row              V23  key of word 0 in the fourth round
@@ -36,9 +37,7 @@
 
 #define VUMULL(m, n, d) WORD $(0x2EA0C000|(m)<<16|(n)<<5|(d)) // umull v{d}.2d, v{n}.2s, v{m}.2s
 #define VUMULL2(m, n, d) WORD $(0x6EA0C000|(m)<<16|(n)<<5|(d)) // umull2 v{d}.2d, v{n}.4s, v{m}.4s
-#define VCMHS8H(m, n, d) WORD $(0x6E603C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.8h, v{n}.8h, v{m}.8h
-#define VSXTL4S(n, d) WORD $(0x0F10A400|(n)<<5|(d)) // sxtl v{d}.4s, v{n}.4h
-#define VSXTL24S(n, d) WORD $(0x4F10A400|(n)<<5|(d)) // sxtl2 v{d}.4s, v{n}.8h
+#define VCMHS16B(m, n, d) WORD $(0x6E203C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.16b, v{n}.16b, v{m}.16b
 
 #define KEY0(round) (dropoutArgs_keys+8*(round))(R0)
 #define KEY1(round) (dropoutArgs_keys+8*(round)+4)(R0)
@@ -58,6 +57,38 @@
 	EORW  R15, R13;                   \
 	VDUP  R14, second.S4;             \
 	VDUP  R13, third.S4
+
+// NEXT finds the row that comes next of the table whose rows are fetched.
+#define NEXT(row) \
+	MOVD dropoutArgs_ids(R0), R13;        \
+	MOVD dropoutArgs_fetched(R0), R14;    \
+	MOVD dropoutArgs_wide(R0), R15;       \
+	ID(R13, R15, R14, R23);               \
+	ADD  $1, R14;                         \
+	MOVD R14, dropoutArgs_fetched(R0);    \
+	MOVD dropoutArgs_nextStride(R0), R14; \
+	MOVD dropoutArgs_next(R0), R13;       \
+	MADD R14, R13, R23, row
+
+// FETCH prefetches as much of those rows as a block, line by line. LINES does it for one line of each row.
+#define FETCH(LINES, line, fetched) \
+	CBZ  R21, fetched;                \
+	MOVD $64, R14;                    \
+	CMP  R14, R8;                     \
+	CSEL LT, R8, R14, R14;            \
+line: \
+	LINES;                            \
+	SUBS $16, R14;                    \
+	BGT  line;                        \
+fetched:
+
+#define LINE(row) \
+	PRFM (row), PLDL2KEEP;            \
+	ADD  $64, row
+
+#define LINES2 \
+	LINE(R21); \
+	LINE(R22)
 
 // DROPOUT_BEGIN goes to the first columns of the row.
 #define DROPOUT_BEGIN \
@@ -138,7 +169,7 @@
 	ROUND_ONE;                                                      \
 	ROUND(V4, 4, V5, V6, 6, V7, V12, 12, V13, 13, V14, 14, V15, 15)
 
-// KEEP turns the words of four counters into what is kept of 32 columns, 16 bits each, in registers a to d; t and u are for
+// KEEP turns the words of four counters into what is kept of 64 columns, a byte each, in registers a to d; t and u are for
 // a moment.
 #define KEEP(a, na, b, nb, c, nc, d, nd, t, u) \
 	VZIP1 b.S4, a.S4, t.S4;             \
@@ -149,38 +180,53 @@
 	VZIP2 b.D2, t.D2, b.D2;             \
 	VZIP1 d.D2, u.D2, c.D2;             \
 	VZIP2 d.D2, u.D2, d.D2;             \
-	VCMHS8H(30, na, na);                \
-	VCMHS8H(30, nb, nb);                \
-	VCMHS8H(30, nc, nc);                \
-	VCMHS8H(30, nd, nd)
+	VCMHS16B(30, na, na);                \
+	VCMHS16B(30, nb, nb);                \
+	VCMHS16B(30, nc, nc);                \
+	VCMHS16B(30, nd, nd)
 
-// DROP does 8 columns whose bits are in register number x.
-#define DROP(off, from, to, x) \
+// EIGHT does 8 columns, of which register x has two bytes each, all ones or zeros.
+#define EIGHT(off, from, to, x) \
 	FLDPQ off(from), (F8, F9);          \
-	VSXTL4S(x, 10);                     \
-	VSXTL24S(x, 11);                    \
+	VZIP1 x.H8, x.H8, V12.H8;           \
+	VZIP2 x.H8, x.H8, V13.H8;           \
 	VFMUL4S(31, 8, 8);                  \
 	VFMUL4S(31, 9, 9);                  \
-	VAND  V10.B16, V8.B16, V8.B16;      \
-	VAND  V11.B16, V9.B16, V9.B16;      \
+	VAND  V12.B16, V8.B16, V8.B16;      \
+	VAND  V13.B16, V9.B16, V9.B16;      \
 	FSTPQ (F8, F9), off(to)
 
-// EDGE does the last columns of a row, whose bits are in registers a to d, na being the number of a.
-#define EDGE(from, to, a, na, b, c, d, part, four, two, single, end) \
+// DROP does 16 columns whose bytes are in register x.
+#define DROP(off, from, to, x) \
+	VZIP1 x.B16, x.B16, V10.B16;        \
+	VZIP2 x.B16, x.B16, V11.B16;        \
+	EIGHT(off, from, to, V10);          \
+	EIGHT(off+32, from, to, V11)
+
+// EDGE does the last columns of a row, whose bytes are in registers a to d.
+#define EDGE(from, to, a, b, c, d, part, eight, four, two, single, end) \
 	MOVD  R8, R13;                      \
 part: \
-	SUBS  $8, R13;                      \
-	BLT   four;                         \
-	DROP(0, from, to, na);              \
-	ADD   $32, from;                    \
-	ADD   $32, to;                      \
+	SUBS  $16, R13;                     \
+	BLT   eight;                        \
+	DROP(0, from, to, a);               \
+	ADD   $64, from;                    \
+	ADD   $64, to;                      \
 	VORR  b.B16, b.B16, a.B16;          \
 	VORR  c.B16, c.B16, b.B16;          \
 	VORR  d.B16, d.B16, c.B16;          \
 	B     part;                         \
+eight: \
+	VZIP1 a.B16, a.B16, V10.B16;        \
+	VZIP2 a.B16, a.B16, V11.B16;        \
+	TBZ   $3, R13, four;                \
+	EIGHT(0, from, to, V10);            \
+	VORR  V11.B16, V11.B16, V10.B16;    \
+	ADD   $32, from;                    \
+	ADD   $32, to;                      \
 four: \
-	VSXTL4S(na, 10);                    \
-	VSXTL24S(na, 11);                   \
+	VZIP2 V10.H8, V10.H8, V11.H8;       \
+	VZIP1 V10.H8, V10.H8, V10.H8;       \
 	TBZ   $2, R13, two;                 \
 	FMOVQ (from), F8;                   \
 	VFMUL4S(31, 8, 8);                  \
@@ -237,7 +283,7 @@ TEXT ·dropoutNEON(SB), NOSPLIT, $0-8
 	MOVD  $0xd2511f53, R13
 	VDUP R13, V29.S4
 	MOVWU dropoutArgs_threshold(R0), R13
-	VDUP R13, V30.H8
+	VDUP R13, V30.B16
 	MOVWU dropoutArgs_scale(R0), R13
 	VDUP R13, V31.S4
 	SUBS $2, R3
@@ -245,11 +291,18 @@ TEXT ·dropoutNEON(SB), NOSPLIT, $0-8
 pair:
 	DROPOUT_ROW(V22, V20)
 	DROPOUT_ROW(V21, V19)
+	MOVD dropoutArgs_ids(R0), R13
+	MOVD ZR, R21
+	CBZ  R13, found
+	NEXT(R21)
+	NEXT(R22)
+found:
 	DROPOUT_BEGIN
 	ADD  R9, R1, R19
 	ADD  R10, R2, R20
 	PCALIGN $16
 blocks:
+	FETCH(LINES2, lines, fetched)
 	DROPOUT_COLUMNS
 	FIRST(V0, 0, V1, 1, V2, 2, V3, V12, 12, V13, 13, V22, V20)
 	FIRST(V4, 4, V5, 5, V6, 6, V7, V14, 14, V15, 15, V21, V19)
@@ -261,26 +314,26 @@ blocks:
 	ROUND_TWO
 	KEEP(V0, 0, V1, 1, V2, 2, V3, 3, V8, V9)
 	KEEP(V4, 4, V5, 5, V6, 6, V7, 7, V12, V13)
-	CMP  $32, R8
+	CMP  $64, R8
 	BLT  edges
-	DROP(0, R5, R6, 0)
-	DROP(32, R5, R6, 1)
-	DROP(64, R5, R6, 2)
-	DROP(96, R5, R6, 3)
-	DROP(0, R19, R20, 4)
-	DROP(32, R19, R20, 5)
-	DROP(64, R19, R20, 6)
-	DROP(96, R19, R20, 7)
-	ADD  $128, R5
-	ADD  $128, R6
-	ADD  $128, R19
-	ADD  $128, R20
-	SUBS $32, R8
+	DROP(0, R5, R6, V0)
+	DROP(64, R5, R6, V1)
+	DROP(128, R5, R6, V2)
+	DROP(192, R5, R6, V3)
+	DROP(0, R19, R20, V4)
+	DROP(64, R19, R20, V5)
+	DROP(128, R19, R20, V6)
+	DROP(192, R19, R20, V7)
+	ADD  $256, R5
+	ADD  $256, R6
+	ADD  $256, R19
+	ADD  $256, R20
+	SUBS $64, R8
 	BGT  blocks
 	B    pairDone
 edges:
-	EDGE(R5, R6, V0, 0, V1, V2, V3, parts0, four0, two0, one0, end0)
-	EDGE(R19, R20, V4, 4, V5, V6, V7, parts1, four1, two1, one1, end1)
+	EDGE(R5, R6, V0, V1, V2, V3, parts0, eight0, four0, two0, one0, end0)
+	EDGE(R19, R20, V4, V5, V6, V7, parts1, eight1, four1, two1, one1, end1)
 pairDone:
 	ADD  R9<<1, R1
 	ADD  R10<<1, R2
@@ -290,8 +343,14 @@ rows:
 	ADDS $2, R3
 	BEQ  done
 	DROPOUT_ROW(V22, V20)
+	MOVD dropoutArgs_ids(R0), R13
+	MOVD ZR, R21
+	CBZ  R13, oneFound
+	NEXT(R21)
+oneFound:
 	DROPOUT_BEGIN
 block:
+	FETCH(LINE(R21), line, oneFetched)
 	DROPOUT_COLUMNS
 	FIRST(V0, 0, V1, 1, V2, 2, V3, V12, 12, V13, 13, V22, V20)
 	ROUND_ONE
@@ -301,18 +360,18 @@ block:
 	ROUND_ONE
 	ROUND_ONE
 	KEEP(V0, 0, V1, 1, V2, 2, V3, 3, V8, V9)
-	CMP  $32, R8
+	CMP  $64, R8
 	BLT  edge
-	DROP(0, R5, R6, 0)
-	DROP(32, R5, R6, 1)
-	DROP(64, R5, R6, 2)
-	DROP(96, R5, R6, 3)
-	ADD  $128, R5
-	ADD  $128, R6
-	SUBS $32, R8
+	DROP(0, R5, R6, V0)
+	DROP(64, R5, R6, V1)
+	DROP(128, R5, R6, V2)
+	DROP(192, R5, R6, V3)
+	ADD  $256, R5
+	ADD  $256, R6
+	SUBS $64, R8
 	BGT  block
 	B    done
 edge:
-	EDGE(R5, R6, V0, 0, V1, V2, V3, parts, four, two, single, end)
+	EDGE(R5, R6, V0, V1, V2, V3, parts, eight, four, two, single, end)
 done:
 	RET

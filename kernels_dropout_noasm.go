@@ -2,6 +2,14 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/kernels"
+import (
+	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/kernels"
+)
 
 func dropout(dst, src *Matrix, mask *Mask) { kernels.Dropout(*dst, *src, *mask) }
+
+func dropoutMeanwhile(d *forward.Drop) bool {
+	dropout(&d.Dst, &d.Src, &d.Mask)
+	return false
+}

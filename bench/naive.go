@@ -149,19 +149,19 @@ func naiveUpdateAdam[I rowvec.ID](table, means, squares []float32, ids []I, dim 
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// naiveDropout draws the same random bits, eight columns at a time, and then goes element by element.
+// naiveDropout draws the same random bits, 16 columns at a time, and then goes element by element.
 func naiveDropout(dst, src []float32, dim int, p float64, seed uint64) {
-	threshold := uint32(p*(1<<16) + 0.5)
-	scale := float32(1 / (1 - float64(threshold)/(1<<16)))
+	threshold := uint32(p*256 + 0.5)
+	scale := float32(1 / (1 - float64(threshold)/256))
 	for i := range len(src) / dim {
 		out, in := row(dst, i, dim), row(src, i, dim)
 		var words [4]uint32
 		for j, x := range in {
-			if j%8 == 0 {
-				words = naivePhilox(uint32(seed), uint32(seed>>32), [4]uint32{uint32(j / 8), uint32(i), 2, 0})
+			if j%16 == 0 {
+				words = naivePhilox(uint32(seed), uint32(seed>>32), [4]uint32{uint32(j / 16), uint32(i), 2, 0})
 			}
 			out[j] = 0
-			if words[j%8/2]>>(16*(j%2))&0xffff >= threshold {
+			if words[j%16/4]>>(8*(j%4))&0xff >= threshold {
 				out[j] = scale * x
 			}
 		}

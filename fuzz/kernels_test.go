@@ -348,7 +348,7 @@ func FuzzDropout(f *testing.F) {
 		dst, src := t.matrix(0, n, dim), t.matrix(1, n, dim)
 		mask := rowvec.Mask{P: float64(t.in.Scale) / (1 << 32), Seed: uint64(t.in.Seed) * 0x9e3779b97f4a7c15, Step: t.in.BadID >> 8}
 		mask.Row = int(t.in.BadID >> 16 % uint64(min(math.MaxInt, 1<<32)-n))
-		mask.Col = int(t.in.BadID%uint64((min(math.MaxInt, 1<<35)-dim)/8)) * 8
+		mask.Col = int(t.in.BadID%uint64((min(math.MaxInt, 1<<36)-dim)/16)) * 16
 		refuse := func(format string, args ...any) {
 			t.must = append(t.must, fmt.Errorf("rowvec: Dropout: "+format, args...))
 		}
@@ -357,7 +357,7 @@ func FuzzDropout(f *testing.F) {
 			case 0:
 				src.Rows++
 			case 1:
-				mask.Col |= 4
+				mask.Col |= 8
 			case 2:
 				mask.Row = -1 - mask.Row
 			case 3:

@@ -35,15 +35,15 @@ func TestDropoutThreshold(t *testing.T) {
 	}{
 		{0, 0, 1},
 		{math.Copysign(0, -1), 0, 1},
-		{math.Nextafter(0x1p-17, 0), 0, 1},
-		{0x1p-17, 1, 1.0000153},
-		{0.1, 6554, 1.1111187}, // of 6553.6
-		{0.25, 16384, 1.3333334},
-		{0.5, 32768, 2},
-		{0.9, 58982, 9.99939},
-		{1 - 0x1p-15, 65534, 1 << 15},
-		{1 - 0x1p-16, 65535, 1 << 16},
-		{math.Nextafter(1, 0), 65535, 1 << 16},
+		{math.Nextafter(0x1p-9, 0), 0, 1},
+		{0x1p-9, 1, 1.0039216},
+		{0.1, 26, 1.1130434}, // of 25.6
+		{0.25, 64, 1.3333334},
+		{0.5, 128, 2},
+		{0.9, 230, 9.846154}, // of 230.4
+		{1 - 0x1p-7, 254, 128},
+		{1 - 0x1p-8, 255, 256},
+		{math.Nextafter(1, 0), 255, 256},
 	} {
 		m := kernels.Mask{P: c.p}
 		if m.Threshold() != c.threshold || m.Scale() != c.scale {
@@ -53,25 +53,22 @@ func TestDropoutThreshold(t *testing.T) {
 }
 
 // number returns what decides on one element, as the documentation has it.
-func number(seed, step uint64, row, col int) uint16 {
-	word := kernels.Philox(seed, 2+step<<8, uint64(row)<<32+uint64(col/8))[col%8/2]
-	if col%2 == 1 {
-		word >>= 16
-	}
-	return uint16(word)
+func number(seed, step uint64, row, col int) uint8 {
+	words := kernels.Philox(seed, 2+step<<8, uint64(row)<<32+uint64(col/16))
+	return uint8(words[col%16/4] >> (8 * (col % 4)))
 }
 
-// TestDropoutKnownAnswers has 16 numbers that a program of a few lines in another language computed from the documentation.
+// TestDropoutKnownAnswers has 32 numbers that a program of a few lines in another language computed from the documentation.
 // Each element is kept at the threshold of its number, and dropped one above.
 func TestDropoutKnownAnswers(t *testing.T) {
 	mask := kernels.Mask{Seed: 0x0123456789abcdef, Step: 0x00fedcba98765432, Row: 0x7ffffff0, Col: 987648}
-	for c, number := range []uint16{
-		0xe8ef, 0xf899, 0x6ba1, 0x2389, 0x6603, 0xf6ac, 0xb766, 0x8ddf,
-		0x1333, 0xe492, 0xcc81, 0x262c, 0x1d69, 0xaf97, 0x10fe, 0x4d28,
+	for c, number := range []uint8{
+		0xa2, 0x06, 0x45, 0x98, 0xb7, 0x47, 0xf8, 0xa4, 0xc4, 0xd5, 0xb8, 0x6b, 0x2c, 0xe7, 0xa8, 0xaf,
+		0x64, 0xca, 0x3c, 0x42, 0x80, 0x1a, 0x8b, 0xdd, 0xf8, 0x42, 0x14, 0x3a, 0xb5, 0x36, 0xc7, 0xaf,
 	} {
 		for _, above := range []float64{0, 1} {
-			mask.P = (float64(number) + above) / (1 << 16)
-			row := filled(1, 16, 1)
+			mask.P = (float64(number) + above) / 256
+			row := filled(1, 32, 1)
 			kernels.Dropout(row, row, mask)
 			if dropped := row.Data[c] == 0; dropped != (above == 1) {
 				t.Errorf("column %d, threshold %#x: dropped is %v", c, mask.Threshold(), dropped)
@@ -85,8 +82,8 @@ func TestDropoutKnownAnswers(t *testing.T) {
 func TestDropoutDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 1))
 	values := []float32{1, -2.5, negativeZero, inf, -inf, nan, 0x1p-149, math.MaxFloat32, 0x1p-126}
-	for _, p := range []float64{0, 0x1p-16, 0.1, 0.5, 1 - 0x1p-16} {
-		for _, at := range [][2]int{{0, 0}, {5, 16}, {math.MaxInt32 - 2, 8}, {1, math.MaxInt32 - 7 - 64}} {
+	for _, p := range []float64{0, 0x1p-8, 0.1, 0.5, 1 - 0x1p-8} {
+		for _, at := range [][2]int{{0, 0}, {5, 16}, {math.MaxInt32 - 2, 32}, {1, math.MaxInt32 - 15 - 64}} {
 			for cols := range 35 {
 				src, dst := filled(2, cols, 0), filled(2, cols, untouched)
 				for i := range src.Data {
@@ -163,9 +160,9 @@ func kept(rows, cols int, mask kernels.Mask) []bool {
 // deviations, with a probability of 1 - 6e-7; the samples are fixed.
 func TestDropoutStatistics(t *testing.T) {
 	const rows, cols = 128, 1024
-	for _, p := range []float64{0.001, 0.1, 0.5, 0.8, 0.99} {
-		mask := kernels.Mask{P: p, Seed: 11, Step: 5, Row: 3, Col: 8}
-		q := float64(mask.Threshold()) / (1 << 16) // dropped
+	for _, p := range []float64{0.002, 0.1, 0.5, 0.8, 0.99} {
+		mask := kernels.Mask{P: p, Seed: 11, Step: 5, Row: 3, Col: 16}
+		q := float64(mask.Threshold()) / 256 // dropped
 		all := kept(rows, cols, mask)
 		share := func(what string, want float64, n int, is func(i int) bool) {
 			t.Helper()
@@ -180,8 +177,8 @@ func TestDropoutStatistics(t *testing.T) {
 			}
 		}
 		share("dropped", q, len(all), func(i int) bool { return !all[i] })
-		for place := range 8 {
-			share(fmt.Sprintf("dropped in columns %d mod 8", place), q, len(all)/8, func(i int) bool { return !all[8*i+place] })
+		for place := range 16 {
+			share(fmt.Sprintf("dropped in columns %d mod 16", place), q, len(all)/16, func(i int) bool { return !all[16*i+place] })
 		}
 		agree := q*q + (1-q)*(1-q)
 		for _, distance := range []int{1, 2, 3, 4, 8, 16, 64, cols, 2 * cols} {

@@ -134,30 +134,33 @@ func ExampleSinusoids() {
 	// [0.866 -1.000]
 }
 
-// About half of the elements are dropped, and the others doubled. The last two columns alone are a window that begins at column 8.
+// About half of the elements are dropped, and the others doubled. The last two columns alone are a window that begins at column 16.
 func ExampleDropout() {
-	dst := kernels.Matrix{Rows: 1, Cols: 10, Data: make([]float32, 10), Stride: 10}
-	src := kernels.Matrix{Rows: 1, Cols: 10, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, Stride: 10}
+	dst := kernels.Matrix{Rows: 1, Cols: 18, Data: make([]float32, 18), Stride: 18}
+	src := kernels.Matrix{Rows: 1, Cols: 18, Data: make([]float32, 18), Stride: 18}
+	for i := range src.Data {
+		src.Data[i] = float32(i + 1)
+	}
 	mask := kernels.Mask{P: 0.5, Seed: 1}
 	kernels.Dropout(dst, src, mask)
 	fmt.Println(dst.Data)
-	mask.Col = 8
-	last := kernels.Matrix{Rows: 1, Cols: 2, Data: src.Data[8:], Stride: 2}
+	mask.Col = 16
+	last := kernels.Matrix{Rows: 1, Cols: 2, Data: src.Data[16:], Stride: 2}
 	kernels.Dropout(last, last, mask)
 	fmt.Println(last.Data)
 	// Output:
-	// [0 4 6 8 0 0 14 0 18 20]
-	// [18 20]
+	// [2 0 0 8 10 12 14 16 0 0 0 0 26 28 0 0 0 36]
+	// [0 36]
 }
 
 func ExampleMask_Threshold() {
 	fmt.Println(kernels.Mask{P: 0.5}.Threshold(), kernels.Mask{P: 0.1}.Threshold())
-	// Output: 32768 6554
+	// Output: 128 26
 }
 
 func ExampleMask_Scale() {
 	fmt.Println(kernels.Mask{}.Scale(), kernels.Mask{P: 0.5}.Scale(), kernels.Mask{P: 0.1}.Scale())
-	// Output: 1 2 1.1111187
+	// Output: 1 2 1.1130434
 }
 
 func ExamplePhilox() {

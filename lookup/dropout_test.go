@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/tuning"
@@ -199,6 +200,62 @@ func TestTrainGradient(t *testing.T) {
 					t.Fatalf("%s, %s: element %d has gradient %v, want %v", kind, p.Name, i, grads[k].Data[i], want)
 				}
 			}
+		}
+	}
+}
+
+// TestTrainFetches: each piece looks up what the one before it has fetched, where it has, and only then without fetching
+// again; what is too large for the caches is dropped on its way past them.
+func TestTrainFetches(t *testing.T) {
+	trainFetches(t)
+	defer tuning.Lower()()
+	trainFetches(t)
+}
+
+func trainFetches(t *testing.T) {
+	t.Helper()
+	do, drop := forward.Do, forward.Dropout
+	defer func() { forward.Do, forward.Dropout = do, drop }()
+	const n, dim = 333, 200
+	list, _ := randomIDs[int64](n)
+	for _, vocab := range []int{vocab, 7000} { // the smaller table sits in cache
+		tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 3), lookup.Workers(1)))
+		layer := must(lookup.NewLayer(tokens, nil, lookup.Dropout(0.2, 1)))
+		for _, ids := range [][]int64{list, list[:1]} {
+			want := newMatrix(t, len(ids), dim)
+			kernels.Gather(want, tokens.Weight(), ids)
+			want = dropped(want, layer.Mask(4))
+			isatest.Each(t, func(t *testing.T) {
+				var fetched forward.Next // by the piece before
+				rows, pieces := 0, 0
+				forward.Do = func(r forward.Rows) int {
+					if r.More < 0 != (fetched.Rows > 0) || r.More < 0 && (r.IDs != fetched.IDs || r.Dst.Rows != fetched.Rows) {
+						t.Fatalf("row %d: %d more, %d rows; fetched are %d", rows, r.More, r.Dst.Rows, fetched.Rows)
+					}
+					rows += r.Dst.Rows
+					return do(r)
+				}
+				forward.Dropout = func(d forward.Drop) bool {
+					if d.Stream != tuning.Large(n*dim) || d.Stream == (&d.Dst.Data[0] == &d.Src.Data[0]) {
+						t.Fatalf("row %d: streamed is %v", d.Mask.Row, d.Stream)
+					}
+					fetched = forward.Next{}
+					if !drop(d) {
+						return false
+					}
+					fetched = d.Next
+					pieces++
+					return true
+				}
+				out := newMatrix(t, len(ids), dim)
+				if err := layer.ForwardTrain(out, lookup.Sequence(ids), 4); err != nil {
+					t.Fatal(err)
+				}
+				compare(t, "forward", out, want)
+				if could := vocab == 7000 && len(ids) > 1 && rowvec.ISA() != "portable"; pieces > 0 != could {
+					t.Errorf("%d tokens of %d: %d pieces have fetched the next", len(ids), vocab, pieces)
+				}
+			})
 		}
 	}
 }

@@ -296,7 +296,7 @@ func ExampleLayer_Backward() {
 // A step of training: half of the elements are dropped, on the way there and on the way back.
 func ExampleDropout() {
 	plain := smallLayer()
-	layer, err := lookup.NewLayer(plain.Tokens(), plain.Positions(), lookup.Dropout(0.5, 2))
+	layer, err := lookup.NewLayer(plain.Tokens(), plain.Positions(), lookup.Dropout(0.5, 1))
 	fmt.Println(layer, err)
 	in, step := lookup.Sequence([]int{1, 1}), uint64(1)
 	out, _ := rowvec.NewMatrix(2, 4)
@@ -306,7 +306,7 @@ func ExampleDropout() {
 	fmt.Println(out.Data, err)
 	// Output:
 	// Layer(vocab=3, dim=4, max=100, positions=learned, dropout=0.5) <nil>
-	// [2 0 6 8 0 204 0 208] <nil>
+	// [2 0 6 0 0 204 0 0] <nil>
 	// [1 2 3 4 101 102 103 104] <nil>
 }
 
@@ -366,34 +366,34 @@ func ExampleLayer_Segments() {
 }
 
 func ExampleLayer_ForwardTrain() {
-	layer, _ := lookup.NewLayer(small(), nil, lookup.Dropout(0.5, 2))
+	layer, _ := lookup.NewLayer(small(), nil, lookup.Dropout(0.5, 1))
 	out, _ := rowvec.NewMatrix(1, 4)
 	for step := range uint64(3) {
 		err := layer.ForwardTrain(out, lookup.Sequence([]int{1}), step)
 		fmt.Println(out.Data, err)
 	}
 	// Output:
-	// [2 0 0 0] <nil>
-	// [2 0 6 8] <nil>
-	// [2 0 0 0] <nil>
+	// [2 0 0 8] <nil>
+	// [2 0 6 0] <nil>
+	// [0 0 6 8] <nil>
 }
 
 func ExampleLayer_BackwardTrain() {
-	layer, _ := lookup.NewLayer(small(), nil, lookup.Dropout(0.5, 2))
+	layer, _ := lookup.NewLayer(small(), nil, lookup.Dropout(0.5, 1))
 	grads := layer.NewGradients()
 	dOut := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{1, 2, 3, 4}}
 	err := layer.BackwardTrain(grads, lookup.Sequence([]int{1}), dOut, 2)
 	fmt.Println(grads[0].Row(1), err)
-	// Output: [2 0 0 0] <nil>
+	// Output: [0 0 6 8] <nil>
 }
 
 // What ForwardTrain drops can be dropped elsewhere too.
 func ExampleLayer_Mask() {
-	layer, _ := lookup.NewLayer(small(), nil, lookup.Dropout(0.5, 2))
+	layer, _ := lookup.NewLayer(small(), nil, lookup.Dropout(0.5, 1))
 	ones := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{1, 1, 1, 1}}
 	err := rowvec.Dropout(ones, ones, layer.Mask(2))
 	fmt.Println(ones.Data, err)
-	// Output: [2 0 0 0] <nil>
+	// Output: [0 0 2 2] <nil>
 }
 
 func ExampleLayer_ClearGradients() {

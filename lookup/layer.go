@@ -42,7 +42,8 @@ type LayerOption func(*Layer)
 
 // Dropout has ForwardTrain drop elements of its result with probability p, which is in [0, 1), and multiply the others by
 // 1/(1-p), as nn.Dropout behind the sum of token and position vectors does in PyTorch's BERT and GPT-2. What is dropped
-// follows from seed and the step that ForwardTrain is told; p takes effect as rowvec.Mask says.
+// follows from seed and the step that ForwardTrain is told. As rowvec.Mask says, p takes effect as the nearest multiple of
+// 1/256 below 1, in what is dropped and in what the others are multiplied by: 0.1 as 26/256, and below 1/512 as nothing.
 func Dropout(p float64, seed uint64) LayerOption {
 	return func(l *Layer) { l.dropout, l.seed = p, seed }
 }

@@ -121,7 +121,7 @@ func ExampleLayer_BackwardSparseTrain() {
 	grads := layer.NewSparseGradients()
 	err = layer.BackwardSparseTrain(grads, lookup.Sequence([]int{1}), ramp(4, 1), 3)
 	fmt.Println(grads[0].IDs(), grads[0].Values().Data, err)
-	// Output: [1] [0 2 2 2] <nil>
+	// Output: [1] [0 0 0 2] <nil>
 }
 
 func ExampleNewGradient() {

@@ -21,7 +21,10 @@ type Rows struct {
 	Start, Seq int
 
 	Stream bool // the result is too large for the caches
-	More   int  // ids behind those of the rows, which may be read: what they choose comes next, and is worth prefetching
+
+	// More is the number of ids behind those of the rows, which may be read: what they choose comes next, and is worth
+	// prefetching. It is below 0 where all rows have been fetched before.
+	More int
 }
 
 // Do does rows whose arguments have all been checked, and returns the number done: fewer if an id has changed since.
@@ -37,6 +40,26 @@ var Copy func(dst, src kernels.Matrix)
 
 // Sinusoids is the kernel of that name, of what has been checked and is part of a result that is too large for the caches.
 var Sinusoids func(dst kernels.Matrix, skip int, x, y, c []float64)
+
+// Next is rows of a table that come next, one for each id. They are only fetched, so that any id will do.
+type Next struct {
+	Table kernels.Matrix
+	IDs   unsafe.Pointer // of Rows uint32, or uint64 if they are Wide
+	Wide  bool
+	Rows  int
+}
+
+// Drop is rows that elements of are dropped, from Src to Dst, which have elements.
+type Drop struct {
+	Dst, Src kernels.Matrix
+	Mask     kernels.Mask
+	Stream   bool // Dst is a part of what is too large for the caches; Src is scratch, which may be written to
+	Next     Next // of as many columns, and no more rows than Dst
+}
+
+// Dropout is rowvec.Dropout for arguments that have all been checked. To work out masks leaves memory idle, and so it fetches
+// the rows of Next into the second-level cache meanwhile. It reports whether it has: not from a table that sits in cache anyway.
+var Dropout func(d Drop) (fetched bool)
 
 // Update is a step of an optimizer on rows of Table, one for each row of Grad.
 type Update struct {
