@@ -420,7 +420,7 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 const scratchElements = 32 << 10
 
 // Where positions are too many to be computed once, or the caller's, it is computedElements of them at a time: sinusoids are
-// computed from each position that is a multiple of anchors, so that shorter pieces would be computed twice for the most part.
+// computed from each position that is a multiple of anchors, so that much of shorter pieces would be computed twice.
 const (
 	computedElements = 192 << 10
 	anchors          = 256
