@@ -24,7 +24,6 @@
 #define VFSUB4S(m, n, d) WORD $(0x4EA0D400|(m)<<16|(n)<<5|(d)) // fsub v{d}.4s, v{n}.4s, v{m}.4s
 #define VFDIV4S(m, n, d) WORD $(0x6E20FC00|(m)<<16|(n)<<5|(d)) // fdiv v{d}.4s, v{n}.4s, v{m}.4s
 #define VFSQRT4S(n, d) WORD $(0x6EA1F800|(n)<<5|(d)) // fsqrt v{d}.4s, v{n}.4s
-#define VFADD2D(m, n, d) WORD $(0x4E60D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.2d, v{n}.2d, v{m}.2d
 #define VFMUL2D(m, n, d) WORD $(0x6E60DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.2d
 #define VFSUB2D(m, n, d) WORD $(0x4EE0D400|(m)<<16|(n)<<5|(d)) // fsub v{d}.2d, v{n}.2d, v{m}.2d
 #define VFCVTN(n, d) WORD $(0x0E616800|(n)<<5|(d)) // fcvtn v{d}.2s, v{n}.2d
