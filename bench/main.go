@@ -20,33 +20,56 @@ import (
 	"strings"
 )
 
-const usage = `Usage: go run ./bench [flags]          the complete embedding layer over a real text
-       go run ./bench kernels [flags]  every kernel against naive Go (-h for its flags)
-       go run ./bench peers [flags]    against NumPy, PyTorch, vek and gonum (-h for its flags);
-                                       -peers PYTHON is short for peers -python PYTHON
-       go run ./bench positions [flags]
-                                       how exact positions are, near and far (-h for its flags)
-       go test -bench . ./bench        the same kernels as benchmarks, for benchstat
+// command is what the first argument can name.
+type command struct {
+	name, args, short string
+	run               func(args []string, stdout, stderr io.Writer) int
+}
 
-Runs GPT-2's embedding layer (50,257 tokens x 768, 1,024 positions, scaled) forward and
-backward over a text, at every instruction set of this machine and with naive Go loops, and
-then trains vectors of the tokens of the text by skip-gram with negative sampling.
+// commands are all but the main job, in the order of the usage. A function, since some of them list it.
+func commands() []command {
+	return []command{
+		{"kernels", "[flags]", "every kernel against naive Go", runKernels},
+		{"peers", "[flags]", "against NumPy, PyTorch, vek and gonum; -peers PYTHON is short for peers -python PYTHON",
+			func(args []string, stdout, stderr io.Writer) int {
+				return runPeers(args, stdout, stderr, contests, sample)
+			}},
+		{"positions", "[flags]", "how exact positions are, near and far", runPositions},
+	}
+}
+
+// usage lists the commands before it says what the main job is.
+func usage() string {
+	var b strings.Builder
+	line := func(command, short string) { fmt.Fprintf(&b, "  %-34s  %s\n", command, short) }
+	b.WriteString("Usage:\n")
+	line("go run ./bench [flags]", "the complete embedding layer over a real text")
+	for _, c := range commands() {
+		line("go run ./bench "+c.name+" "+c.args, c.short)
+	}
+	line("go test -bench . ./bench", "the kernels as benchmarks, for benchstat")
+	b.WriteString(`
+Each has flags of its own, which -h behind its name lists.
+
+The main job runs GPT-2's embedding layer (50,257 tokens x 768, 1,024 positions, scaled)
+forward and backward over a text, at every instruction set of this machine and with naive Go
+loops, and then trains vectors of the tokens of the text by skip-gram with negative sampling.
 Fails if they do not agree bit for bit.
 
-`
+`)
+	return b.String()
+}
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run returns the exit status: 1 for a failure, 2 for flags that make no sense.
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "kernels" {
-		return runKernels(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "peers" {
-		return runPeers(args[1:], stdout, stderr, contests, sample)
-	}
-	if len(args) > 0 && args[0] == "positions" {
-		return runPositions(args[1:], stdout, stderr)
+	if len(args) > 0 {
+		for _, c := range commands() {
+			if args[0] == c.name {
+				return c.run(args[1:], stdout, stderr)
+			}
+		}
 	}
 	for i, arg := range args {
 		if name, _, _ := strings.Cut(arg, "="); name == "-peers" || name == "--peers" {
@@ -61,7 +84,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 // runLayer is the main job; sides are the implementations to compare, the yardstick first.
 func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side) int {
 	var s settings
-	flags := newFlags("bench", usage, stderr)
+	flags := newFlags("bench", usage(), stderr)
 	flags.StringVar(&s.text, "text", "", "read this `file` instead of Newton's Opticks, which comes with Go")
 	flags.IntVar(&s.batch, "batch", 16, "sequences of 1,024 tokens per `batch`")
 	flags.IntVar(&s.rounds, "rounds", 11, "measure this many `rounds`")
