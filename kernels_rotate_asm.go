@@ -19,18 +19,19 @@ type rotateArgs struct {
 	srcStride    uintptr
 	angles       *float32 // the first row that is counted, or row 0 if there is at
 	anglesStride uintptr
-	angleAt      uintptr        // bytes behind angles of the row that belongs to row 0
-	anglesEnd    uintptr        // bytes of the rows that are counted; a multiple of anglesStride
-	at           unsafe.Pointer // nil, or uint32 or uint64
-	wide         uint64
-	limit        uint64 // number of rows of angles, for at
-	rows         int
-	heads        int
-	headStride   uintptr // from a head to the next
-	pairs        int     // to rotate
-	half         uintptr // bytes from a cosine to its sine, and from an element to its partner unless they are interleaved
-	rest         int     // elements to copy
-	restAt       uintptr // bytes from a head to those
+	//lint:ignore U1000 for the assembly alone
+	angleAt    uintptr        // bytes behind angles of the row that belongs to row 0
+	anglesEnd  uintptr        // bytes of the rows that are counted; a multiple of anglesStride
+	at         unsafe.Pointer // nil, or uint32 or uint64
+	wide       uint64
+	limit      uint64 // number of rows of angles, for at
+	rows       int
+	heads      int
+	headStride uintptr // from a head to the next
+	pairs      int     // to rotate
+	half       uintptr // bytes from a cosine to its sine, and from an element to its partner unless they are interleaved
+	rest       int     // elements to copy
+	restAt     uintptr // bytes from a head to those
 
 	signs       [2]uint32 // what the bits of sines are changed by, those of two elements side by side
 	interleaved bool
