@@ -19,7 +19,7 @@ func TestGuardedDots(t *testing.T) {
 		regions = append(regions, guard.New(t, 8*(maxDim+7)*4))
 	}
 	isatest.Each(t, func(t *testing.T) {
-		for dim := 1; dim <= maxDim; dim++ {
+		for _, dim := range dims(1) {
 			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
 				next := 0
 				alloc := func() allocator {

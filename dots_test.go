@@ -54,7 +54,7 @@ func tame(m rowvec.Matrix) {
 
 func TestDotsEveryDim(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for dim := range maxDim + 1 {
+		for _, dim := range dims(0) {
 			for _, gap := range []int{0, 1, 7} {
 				compareDots[int32](t, heap, dotsShape{dim: dim, gap: gap, queries: 5, n: 11, rows: 6})
 			}
@@ -91,6 +91,7 @@ func TestDotsEveryIDType(t *testing.T) {
 
 // TestDotsChunks has more of everything than one call of assembly does.
 func TestDotsChunks(t *testing.T) {
+	large(t)
 	isatest.Each(t, func(t *testing.T) {
 		for _, s := range []dotsShape{
 			{dim: 1, queries: 3, n: 9001, rows: 5000},
@@ -111,6 +112,7 @@ func TestDotsChunks(t *testing.T) {
 
 // TestDotsPrefetch reads tables that are large enough to be prefetched.
 func TestDotsPrefetch(t *testing.T) {
+	large(t)
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range []int{5, 64, 768, 5000} {
 			for _, n := range []int{1, 3, 40} {

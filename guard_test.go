@@ -31,7 +31,7 @@ func TestGuardPages(t *testing.T) {
 func guardPages(t *testing.T, regions []*guard.Region) {
 	t.Helper()
 	isatest.Each(t, func(t *testing.T) {
-		for dim := 1; dim <= maxDim; dim++ {
+		for _, dim := range dims(1) {
 			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
 				next := 0
 				alloc := func() allocator {
@@ -52,7 +52,7 @@ func TestGuardedBags(t *testing.T) {
 	lists := guard.New(t, 100*8)
 	offsets, weights := guard.New(t, 100*8), guard.New(t, 100*4)
 	isatest.Each(t, func(t *testing.T) {
-		for dim := 1; dim <= maxDim; dim++ {
+		for _, dim := range dims(1) {
 			next := 0
 			alloc := func(slice func(*guard.Region, int) []float32) func() allocator {
 				return func() allocator {
@@ -90,7 +90,7 @@ func TestGuardedDropout(t *testing.T) {
 	regions := []*guard.Region{guard.New(t, rows*(maxDim+2)*4), guard.New(t, rows*(maxDim+2)*4)}
 	rng := rand.New(rand.NewPCG(17, 18))
 	isatest.Each(t, func(t *testing.T) {
-		for dim := 1; dim <= maxDim; dim++ {
+		for _, dim := range dims(1) {
 			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
 				next := 0
 				alloc := func() allocator {
@@ -136,7 +136,7 @@ func TestGuardedLayerNorm(t *testing.T) {
 		regions = append(regions, guard.New(t, rows*(maxDim+3)*4))
 	}
 	isatest.Each(t, func(t *testing.T) {
-		for dim := 1; dim <= maxDim; dim++ {
+		for _, dim := range dims(1) {
 			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
 				next := 0
 				alloc := func() allocator {
@@ -161,7 +161,7 @@ func TestGuardedRotate(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(19, 20))
 	isatest.Each(t, func(t *testing.T) {
-		for dim := 1; dim <= maxDim; dim++ {
+		for _, dim := range dims(1) {
 			for kind, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
 				next := 0
 				alloc := func() allocator {

@@ -85,7 +85,7 @@ func heap64(n int) []float64 { return make([]float64, n) }
 func TestSinusoids(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(11, 12))
-		for dim := range maxDim + 1 {
+		for _, dim := range dims(0) {
 			for rows := range 6 {
 				dst := matrix(heap(), rng, rows, dim, rng.IntN(4))
 				compareSinusoids(t, dst, rng.IntN(5), newWaves(heap64, rng, dim))
@@ -123,6 +123,7 @@ func TestSinusoidsStreamed(t *testing.T) {
 
 // TestSinusoidsChunks has more than one call of assembly does: rows, columns, and rows that are skipped.
 func TestSinusoidsChunks(t *testing.T) {
+	large(t)
 	for _, large := range []bool{false, true} {
 		if large {
 			defer tuning.Lower()()
@@ -206,7 +207,7 @@ func TestGuardedSinusoids(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(19, 20))
 	isatest.Each(t, func(t *testing.T) {
-		for dim := 1; dim <= maxDim; dim++ {
+		for _, dim := range dims(1) {
 			next := 1
 			tail := func(n int) []float64 { next++; return guard.Tail[float64](regions[next%3+1], n) }
 			head := func(n int) []float64 { next++; return guard.Head[float64](regions[next%3+1], n) }

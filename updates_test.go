@@ -87,7 +87,7 @@ func ordinary(x []float32) {
 
 func TestUpdatesEveryDim(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for dim := range maxDim + 1 {
+		for _, dim := range dims(0) {
 			for _, gap := range []int{0, 1, 7} {
 				compareUpdates[int32](t, heap, shape{dim: dim, gap: gap, n: 12, rows: 9, scale: 0.3})
 			}
@@ -122,6 +122,7 @@ func TestUpdatesRates(t *testing.T) {
 
 // TestUpdatesChunks has more rows and longer rows than one call of assembly does.
 func TestUpdatesChunks(t *testing.T) {
+	large(t)
 	isatest.Each(t, func(t *testing.T) {
 		for _, s := range []shape{
 			{dim: 1, n: 2100, rows: 5000},
@@ -144,6 +145,7 @@ func TestUpdatesChunks(t *testing.T) {
 // TestUpdatesPrefetch updates tables that are large enough to be prefetched, with fewer and with more ids than that looks
 // ahead.
 func TestUpdatesPrefetch(t *testing.T) {
+	large(t)
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range []int{1, 40, 5000} {
 			for _, n := range []int{1, 40} {

@@ -38,7 +38,10 @@ func TestTrain(t *testing.T) {
 func train(t *testing.T) {
 	t.Helper()
 	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range []int{1, 6, 33, 200} {
+		for _, dim := range []int{1, 6, 100} {
+			if dim == 100 && race.Enabled { // which makes the loops that this is compared with ten times slower
+				continue
+			}
 			for kind, layer := range dropping(t, dim, 2, 0.3) {
 				for _, b := range batches() {
 					what := fmt.Sprintf("%s, dim %d, %s", kind, dim, b.name)
@@ -122,6 +125,7 @@ func TestTrainStrides(t *testing.T) {
 func TestTrainWorkers(t *testing.T) {
 	defer tuning.Lower()()
 	const dim, n = 312, 2003 // not a multiple of what parts are
+	alone, two, five := dropping(t, dim, 1, 0.1), dropping(t, dim, 2, 0.1), dropping(t, dim, 5, 0.1)
 	ids, _ := randomIDs[int32](n)
 	var offsets []int
 	for i := 0; i < n; i += 1 + i%limit {
@@ -134,7 +138,7 @@ func TestTrainWorkers(t *testing.T) {
 		"short":     lookup.Batch(ids[:2000], 5).Types(count(2000, types, 0)),
 		"positions": lookup.Sequence(ids).At(count(n, 599, 0)),
 	} {
-		for kind, single := range dropping(t, dim, 1, 0.1) {
+		for kind, single := range alone {
 			want := newMatrix(t, in.Len(), dim)
 			if err := single.ForwardTrain(want, in, 3); err != nil {
 				t.Fatal(err)
@@ -143,8 +147,8 @@ func TestTrainWorkers(t *testing.T) {
 			if err := single.BackwardTrain(wantGrads, in, dOut, 3); err != nil {
 				t.Fatal(err)
 			}
-			for _, workers := range []int{2, 5} {
-				layer := dropping(t, dim, workers, 0.1)[kind]
+			for _, together := range []map[string]*lookup.Layer{two, five} {
+				layer := together[kind]
 				got := newMatrix(t, in.Len(), dim)
 				if err := layer.ForwardTrain(got, in, 3); err != nil {
 					t.Fatal(err)

@@ -49,7 +49,10 @@ func checkRows(t *testing.T, what string, g *lookup.Gradient, ids []int, padding
 func TestSparse(t *testing.T) {
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range []int{1, 6, 33, 768} {
+		for _, dim := range []int{1, 6, 33, 300} {
+			if dim == 300 && race.Enabled { // which makes the loops that this is compared with ten times slower
+				continue
+			}
 			for kind, layer := range layers(t, dim, 2) {
 				sparse := layer.NewSparseGradients()
 				for _, b := range batches() {
