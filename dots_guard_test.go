@@ -4,12 +4,10 @@ package rowvec_test
 
 import (
 	"testing"
-	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isatest"
-	"golang.org/x/sys/unix"
 )
 
 // TestGuardedDots puts every buffer flush against inaccessible pages, first in front of them and then behind.
@@ -37,20 +35,8 @@ func TestGuardedDots(t *testing.T) {
 
 // TestDotsBeyond32Bits reads rows whose elements lie beyond 2^32: see TestBeyond32Bits.
 func TestDotsBeyond32Bits(t *testing.T) {
-	if unsafe.Sizeof(uintptr(0)) < 8 {
-		t.Skip("needs 64-bit addresses")
-	}
-	const cols, stride = 19, 1 << 20
-	rows := uint64(1<<12 + 3)
-	size := int(((rows-1)*stride + cols) * 4)
-	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
-	if err != nil {
-		t.Skip("no sparse mapping of 16 GiB here: ", err)
-	}
-	defer unix.Munmap(mem)
-	m := rowvec.Matrix{Rows: int(rows), Cols: cols, Stride: stride,
-		Data: unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), size/4)}
-	last := int(rows) - 1
+	const cols, stride, last = 19, 1 << 20, 1<<12 + 2
+	m := sparse(t, last+1, cols, stride)
 	for i := range cols {
 		m.Row(last)[i], m.Row(1)[i] = float32(i), -1
 	}

@@ -208,28 +208,81 @@ func guardedIDs[I rowvec.ID](t *testing.T, table rowvec.Matrix, ids []I) {
 	}
 }
 
-// TestBeyond32Bits reads and writes rows whose elements lie beyond 2^32, in a mapping of which only those pages exist.
-func TestBeyond32Bits(t *testing.T) {
+// sparse returns a matrix that is a mapping of its own, of which only those pages exist that are used. There is none where
+// addresses have 32 bits.
+func sparse(t *testing.T, rows, cols, stride int) rowvec.Matrix {
+	t.Helper()
 	if unsafe.Sizeof(uintptr(0)) < 8 {
 		t.Skip("needs 64-bit addresses")
 	}
-	const cols, stride = 19, 1 << 20
-	rows := uint64(1<<12 + 3)
-	size := int(((rows-1)*stride + cols) * 4)
+	size := ((rows-1)*stride + cols) * 4
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
 	if err != nil {
 		t.Skip("no sparse mapping of 16 GiB here: ", err)
 	}
-	defer unix.Munmap(mem)
-	m := rowvec.Matrix{Rows: int(rows), Cols: cols, Stride: stride,
-		Data: unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), size/4)}
-	last := int(rows) - 1
+	t.Cleanup(func() { unix.Munmap(mem) })
+	return rowvec.Matrix{Rows: rows, Cols: cols, Stride: stride, Data: unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), size/4)}
+}
+
+// TestBeyond32Bits reads and writes rows whose elements lie beyond 2^32, in a mapping of which only those pages exist.
+func TestBeyond32Bits(t *testing.T) {
+	const cols, last = 19, 1<<12 + 2
+	m := sparse(t, last+1, cols, 1<<20)
 	isatest.Each(t, func(t *testing.T) {
 		for i := range cols {
 			m.Row(last)[i], m.Row(1)[i] = float32(i), -1
 		}
 		beyond32Bits(t, m, []uint32{uint32(last), 1, uint32(last)})
 		beyond32Bits(t, m, []int64{int64(last), 1, int64(last)})
+	})
+}
+
+// TestStridesBeyond32Bits has rows so far apart that the last one lies beyond 2^32 elements, and the same rows side by side.
+func TestStridesBeyond32Bits(t *testing.T) {
+	const rows, cols, stride = 6, 38, 1 << 30 // four rows and two
+	at := []int64{rows - 1, 0, 1, rows - 1, 2, 3}
+	far, farAngles := sparse(t, rows, cols, stride), sparse(t, rows, 18, stride)
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(21, 22))
+		near, angles, src := matrix(heap(), rng, rows, cols, 0), matrix(heap(), rng, rows, 18, 0), matrix(heap(), rng, rows, cols, 0)
+		vectors, sines := matrix(heap(), rng, 4, cols, 0), newWaves(heap64, rng, cols)
+		for _, m := range []rowvec.Matrix{near, angles, src, vectors} {
+			unspoil(m.Data)
+		}
+		for i := range rows {
+			copy(farAngles.Row(i), angles.Row(i))
+		}
+		for name, run := range map[string]func(m, angles, v rowvec.Matrix, w waves) error{
+			"Rotate": func(m, angles, _ rowvec.Matrix, _ waves) error {
+				return rowvec.Rotate(m, m, rowvec.Rotation{Heads: 1}, angles, 0, rows)
+			},
+			"RotateAt": func(m, angles, _ rowvec.Matrix, _ waves) error {
+				return rowvec.RotateAt(m, m, rowvec.Rotation{Heads: 2, Interleaved: true}, angles, at)
+			},
+			"LayerNorm": func(m, _, v rowvec.Matrix, _ waves) error {
+				return rowvec.LayerNorm(m, m, v.Row(0), v.Row(1), 1e-5)
+			},
+			"LayerNormBackward": func(m, _, v rowvec.Matrix, _ waves) error {
+				return rowvec.LayerNormBackward(m, m, src, v.Row(0), 1e-5, v.Row(2), v.Row(3))
+			},
+			"Sinusoids": func(m, _, _ rowvec.Matrix, w waves) error { return rowvec.Sinusoids(m, 1, w[0], w[1], w[2]) },
+		} {
+			want, wantVectors, wantWaves := clone(near), clone(vectors), sines.clone()
+			for i := range rows {
+				copy(far.Row(i), near.Row(i))
+			}
+			noError(t, run(want, angles, wantVectors, wantWaves))
+			gotVectors, gotWaves := clone(vectors), sines.clone()
+			noError(t, run(far, farAngles, gotVectors, gotWaves))
+			for i := range rows {
+				if d := diff(far.Row(i), want.Row(i), false); d != "" {
+					t.Errorf("%s, row %d: %s", name, i, d)
+				}
+			}
+			if d := diff(gotVectors.Data, wantVectors.Data, false); d != "" || !gotWaves.equal(wantWaves) {
+				t.Errorf("%s: what belongs to columns differs %s", name, d)
+			}
+		}
 	})
 }
 

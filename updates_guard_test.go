@@ -5,12 +5,10 @@ package rowvec_test
 import (
 	"math/rand/v2"
 	"testing"
-	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isatest"
-	"golang.org/x/sys/unix"
 )
 
 // TestUpdatesGuardPages puts every buffer flush against inaccessible pages, first in front of them and then behind.
@@ -39,23 +37,10 @@ func TestUpdatesGuardPages(t *testing.T) {
 // TestUpdatesBeyond32Bits updates rows whose elements lie beyond 2^32, of a table and of states with different strides, in
 // mappings of which only those pages exist.
 func TestUpdatesBeyond32Bits(t *testing.T) {
-	if unsafe.Sizeof(uintptr(0)) < 8 {
-		t.Skip("needs 64-bit addresses")
+	const cols, rows, last = 19, 1<<12 + 3, 1<<12 + 2
+	states := [3]rowvec.Matrix{
+		sparse(t, rows, cols, 1<<20), sparse(t, rows, cols, 1<<20+8), sparse(t, rows, cols, 1<<20+16),
 	}
-	const cols = 19
-	rows := uint64(1<<12 + 3)
-	sparse := func(stride int) rowvec.Matrix {
-		size := (int(rows-1)*stride + cols) * 4
-		mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
-		if err != nil {
-			t.Skip("no sparse mapping of 16 GiB here: ", err)
-		}
-		t.Cleanup(func() { unix.Munmap(mem) })
-		return rowvec.Matrix{Rows: int(rows), Cols: cols, Stride: stride,
-			Data: unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), size/4)}
-	}
-	states := [3]rowvec.Matrix{sparse(1 << 20), sparse(1<<20 + 8), sparse(1<<20 + 16)}
-	last := int(rows) - 1
 	ids, near := []int64{int64(last), 1, int64(last)}, []int64{1, 0, 1}
 	sums, nearSums := make([]float32, rows), make([]float32, 2)
 	grad := matrix(heap(), rand.New(rand.NewPCG(23, 24)), 3, cols, 0)
