@@ -29,9 +29,6 @@ type normArgs struct {
 	epsilon    float32
 }
 
-// normRows bounds a call over short rows, of which each takes as long as several longer ones do.
-const normRows = chunkRows / 4
-
 // newNormArgs returns what does not depend on the part of the matrix.
 func newNormArgs(dst, src *Matrix, gamma []float32, epsilon float32) normArgs {
 	cols := dst.Cols
@@ -61,7 +58,7 @@ func layerNorm(dst, src *Matrix, gamma, beta []float32, epsilon float32) {
 	}
 	a := newNormArgs(dst, src, gamma, epsilon)
 	a.beta = &beta[0]
-	rows := min(normRows, chunkElements/dst.Cols)
+	rows := min(fewRows, chunkElements/dst.Cols)
 	for i := 0; i < dst.Rows; i += rows {
 		a.dst, a.src = &dst.Data[i*dst.Stride], &src.Data[i*src.Stride]
 		a.rows = min(rows, dst.Rows-i)
@@ -77,7 +74,7 @@ func layerNormBackward(dSrc, dOut, src *Matrix, gamma []float32, epsilon float32
 	a := newNormArgs(dSrc, src, gamma, epsilon)
 	a.dOutStride = uintptr(dOut.Stride) * 4
 	a.dGamma, a.dBeta = &dGamma[0], &dBeta[0]
-	rows := min(normRows, chunkElements/dSrc.Cols)
+	rows := min(fewRows, chunkElements/dSrc.Cols)
 	for i := 0; i < dSrc.Rows; i += rows {
 		a.dst, a.src, a.dOut = &dSrc.Data[i*dSrc.Stride], &src.Data[i*src.Stride], &dOut.Data[i*dOut.Stride]
 		a.rows = min(rows, dSrc.Rows-i)

@@ -141,7 +141,7 @@ func (a rotateArgs) runHeads(n int) int {
 
 // runChunks is run in chunks of whole rows.
 func (a rotateArgs) runChunks(n int) int {
-	rows := chunkElements / (a.weight() * a.heads)
+	rows := min(fewRows, chunkElements/(a.weight()*a.heads))
 	dst, src, at := a.dst, a.src, a.at
 	for first := 0; ; first += rows {
 		a.rows = min(rows, n-first)
