@@ -171,12 +171,6 @@ sum:
 	VUZP2 V3.S4, V1.S4, V2.S4;      \
 	VFADD4S(2, 0, 0)
 
-#define CLEAR4(a, b, c, d) \
-	VEOR a.B16, a.B16, a.B16; \
-	VEOR b.B16, b.B16, b.B16; \
-	VEOR c.B16, c.B16, c.B16; \
-	VEOR d.B16, d.B16, d.B16
-
 // func dotsNEON(d *dotArgs) (done int)
 // for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }
 TEXT ·dotsNEON(SB), NOSPLIT, $0-16

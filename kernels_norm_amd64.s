@@ -277,6 +277,10 @@ one: \
 	WIDE(VECTOR, 0); \
 	WIDE(VECTOR, 32)
 
+// ELEMENTS does a pass to memory.
+#define ELEMENTS(WIDE, NARROW, STEP, block, tail, four, two, one, done) \
+	NORM_COLUMNS(ELEMENTS_BLOCK(WIDE), STEP, ELEMENTS_TAIL(WIDE, NARROW, STEP, four, two, one, done), block, tail, done)
+
 // The passes through four rows, whose means are Y8 to Y11, through two of them, and through one.
 
 #define SUM4(PLUS, off, s0, s1, s2, s3) \
@@ -388,7 +392,7 @@ group:
 	EACH(Y2, Y2, Y3)
 	MOVQ normArgs_gamma(BX), R12
 	MOVQ normArgs_beta(BX), R13
-	NORM_COLUMNS(ELEMENTS_BLOCK(NORM4_WIDE), STEP_NORM, ELEMENTS_TAIL(NORM4_WIDE, NORM4_NARROW, STEP_NORM, groupFour, groupTwo, groupOne, groupDone), groupBlock, groupTail, groupDone)
+	ELEMENTS(NORM4_WIDE, NORM4_NARROW, STEP_NORM, groupBlock, groupTail, groupFour, groupTwo, groupOne, groupDone)
 	STEP_XY(SUBQ, normArgs_size(BX))
 	LEAQ (SI)(R8*4), SI
 	LEAQ (DI)(R10*4), DI
@@ -407,7 +411,7 @@ row:
 	EACH(Y0, Y0, Y1)
 	MOVQ normArgs_gamma(BX), R12
 	MOVQ normArgs_beta(BX), R13
-	NORM_COLUMNS(ELEMENTS_BLOCK(NORM1_WIDE), STEP_NORM, ELEMENTS_TAIL(NORM1_WIDE, NORM1_NARROW, STEP_NORM, four, two, one, columnsDone), block, tail, columnsDone)
+	ELEMENTS(NORM1_WIDE, NORM1_NARROW, STEP_NORM, block, tail, four, two, one, columnsDone)
 	STEP_XY(SUBQ, normArgs_size(BX))
 	ADDQ R8, SI
 	ADDQ R10, DI
@@ -447,7 +451,7 @@ group:
 	EACH(Y2, Y2, Y3)
 	MOVQ normArgs_dGamma(BX), R13
 	MOVQ normArgs_dBeta(BX), R9
-	NORM_COLUMNS(ELEMENTS_BLOCK(GRADIENT2_WIDE), STEP_GRADIENT, ELEMENTS_TAIL(GRADIENT2_WIDE, GRADIENT2_NARROW, STEP_GRADIENT, groupFour, groupTwo, groupOne, groupDone), groupBlock, groupTail, groupDone)
+	ELEMENTS(GRADIENT2_WIDE, GRADIENT2_NARROW, STEP_GRADIENT, groupBlock, groupTail, groupFour, groupTwo, groupOne, groupDone)
 	STEP_XYZ(SUBQ, normArgs_size(BX))
 	LEAQ (SI)(R8*2), SI
 	LEAQ (DI)(R10*2), DI
@@ -471,7 +475,7 @@ last:
 	EACH(Y2, Y2, Y3)
 	MOVQ normArgs_dGamma(BX), R13
 	MOVQ normArgs_dBeta(BX), R9
-	NORM_COLUMNS(ELEMENTS_BLOCK(GRADIENT1_WIDE), STEP_GRADIENT, ELEMENTS_TAIL(GRADIENT1_WIDE, GRADIENT1_NARROW, STEP_GRADIENT, four, two, one, done), block, tail, done)
+	ELEMENTS(GRADIENT1_WIDE, GRADIENT1_NARROW, STEP_GRADIENT, block, tail, four, two, one, done)
 	VZEROUPPER
 	RET
 

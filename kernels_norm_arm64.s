@@ -164,12 +164,6 @@ last: \
 done: \
 	STEP(SUB, R20)
 
-#define CLEAR4(a, b, c, d) \
-	VEOR a.B16, a.B16, a.B16; \
-	VEOR b.B16, b.B16, b.B16; \
-	VEOR c.B16, c.B16, c.B16; \
-	VEOR d.B16, d.B16, d.B16
-
 #define CLEAR_LANES \
 	CLEAR4(V0, V1, V2, V3);    \
 	CLEAR4(V4, V5, V6, V7);    \

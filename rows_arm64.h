@@ -31,6 +31,12 @@
 #define VCMHS4S(m, n, d) WORD $(0x6EA03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.4s, v{n}.4s, v{m}.4s
 #define VCMHS2D(m, n, d) WORD $(0x6EE03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.2d, v{n}.2d, v{m}.2d
 
+#define CLEAR4(a, b, c, d) \
+	VEOR a.B16, a.B16, a.B16; \
+	VEOR b.B16, b.B16, b.B16; \
+	VEOR c.B16, c.B16, c.B16; \
+	VEOR d.B16, d.B16, d.B16
+
 // ID loads id number pos of list into dst, as an unsigned number; pos and dst are different registers.
 #define ID(list, isWide, pos, dst) \
 	MOVWU (list)(pos<<2), dst; \
