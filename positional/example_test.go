@@ -143,15 +143,20 @@ func ExampleSinusoidalOption() {
 	// [0.841 0.100 0.540 0.995]
 }
 
+// One option for all that turns.
 func ExampleBase() {
-	s, err := positional.NewSinusoidal(2, 4, positional.Base(100))
+	const base positional.Base = 500000
+	s, err := positional.NewSinusoidal(0, 64, base)
 	if err != nil {
 		log.Fatal(err)
 	}
-	show(s.Table())
-	// Output:
-	// [0.000 1.000 0.000 1.000]
-	// [0.841 0.540 0.100 0.995]
+	g, err := positional.NewGrid(14, 14, 64, base)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := positional.NewRotary(64, base)
+	fmt.Println(s, g, r, err)
+	// Output: Sinusoidal(dim=64, base=500000) Grid(height=14, width=14, dim=64, base=500000) Rotary(dim=64, base=500000) <nil>
 }
 
 func ExampleHalfSplit() {
@@ -419,19 +424,23 @@ func ExampleRowsFirst() {
 	// [0.841 0.540 0.841 0.540]
 }
 
-func ExampleGridBase() {
-	g, err := positional.NewGrid(1, 2, 8, positional.GridBase(100))
+// The frequencies are 1 and 1/10.
+func ExampleGridOption() {
+	g, err := positional.NewGrid(1, 2, 8, positional.ClassTokens(1), positional.Base(100))
 	if err != nil {
 		log.Fatal(err)
 	}
-	show(g.Table()) // the frequencies are 1 and 1/10
+	fmt.Println(g)
+	show(g.Table())
 	// Output:
+	// Grid(height=1, width=2, dim=8, class tokens=1, base=100)
+	// [0.000 0.000 0.000 0.000 0.000 0.000 0.000 0.000]
 	// [0.000 0.000 1.000 1.000 0.000 0.000 1.000 1.000]
 	// [0.841 0.100 0.540 0.995 0.000 0.000 1.000 1.000]
 }
 
 func ExampleLastFrequency() {
-	g, err := positional.NewGrid(1, 2, 8, positional.GridBase(100), positional.LastFrequency())
+	g, err := positional.NewGrid(1, 2, 8, positional.Base(100), positional.LastFrequency())
 	if err != nil {
 		log.Fatal(err)
 	}

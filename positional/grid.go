@@ -2,7 +2,6 @@ package positional
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
@@ -26,35 +25,28 @@ type Grid struct {
 	table         rowvec.Matrix
 }
 
-// GridOption changes how NewGrid makes a grid.
-type GridOption func(*Grid)
-
 // ClassTokens puts n rows of zeros in front of those of the grid, for tokens that have no place in it: 1 where a model
 // begins with a class token, as those of ViT and MAE do.
-func ClassTokens(n int) GridOption { return func(g *Grid) { g.classTokens = n } }
+func ClassTokens(n int) GridOption { return gridOption(func(g *Grid) { g.classTokens = n }) }
 
 // RowsFirst gives the first half of a vector to the row y and the second to the column x. So the encoding of MoCo v3 (Chen,
 // Xie, He, 2021) comes out, by the order in which its code numbers the grid.
-func RowsFirst() GridOption { return func(g *Grid) { g.rowsFirst = true } }
-
-// GridBase sets the base of the frequencies, which code often calls their temperature, to b instead of 10000. It must
-// be above 1 and finite.
-func GridBase(b float64) GridOption { return func(g *Grid) { g.base = b } }
+func RowsFirst() GridOption { return gridOption(func(g *Grid) { g.rowsFirst = true }) }
 
 // LastFrequency spreads the frequencies so that the last one is the inverse of the base: f(i) = 10000^(-i/(dim/4-1)), as in
 // the code of Beyer, Zhai and Kolesnikov, "Better plain ViT baselines for ImageNet-1k" (2022), known as simple ViT. It takes
 // a dim of at least 8.
-func LastFrequency() GridOption { return func(g *Grid) { g.lastFrequency = true } }
+func LastFrequency() GridOption { return gridOption(func(g *Grid) { g.lastFrequency = true }) }
 
 // NewGrid returns the encoding of height x width places, with a table of all of them. It is a ShapeError if height or width
 // is below 1, if dim is below 1 or no multiple of 4, if there are fewer than 0 class tokens, or if the table cannot be
 // addressed, and another error if the base is not a finite one above 1.
 func NewGrid(height, width, dim int, options ...GridOption) (*Grid, error) {
 	const op = "positional.NewGrid"
-	g := &Grid{height: height, width: width, base: 10000}
+	g := &Grid{height: height, width: width, base: defaultBase}
 	for _, option := range options {
 		if option != nil {
-			option(g)
+			option.grid(g)
 		}
 	}
 	if err := check.AtLeast(op, "class tokens", g.classTokens, 0); err != nil {
@@ -73,8 +65,8 @@ func NewGrid(height, width, dim int, options ...GridOption) (*Grid, error) {
 	if err := check.MultipleOf(op, "dim", dim, 4); err != nil {
 		return nil, err
 	}
-	if !(g.base > 1 && g.base <= math.MaxFloat64) {
-		return nil, fmt.Errorf("rowvec: %s: base is %v, want a finite one above 1", op, g.base)
+	if err := checkBase(op, g.base); err != nil {
+		return nil, err
 	}
 	table, err := check.NewMatrix(op, "class tokens + height*width", g.Limit(), dim)
 	if err != nil {
@@ -141,7 +133,7 @@ func (g *Grid) String() string {
 	if g.classTokens > 0 {
 		text += fmt.Sprintf(", class tokens=%d", g.classTokens)
 	}
-	if g.base != 10000 {
+	if g.base != defaultBase {
 		text += fmt.Sprintf(", base=%v", g.base)
 	}
 	if g.rowsFirst {

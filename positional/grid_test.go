@@ -32,7 +32,7 @@ func TestGridFormula(t *testing.T) {
 		{7, 9, 60, 0, 10000, false, true}, {1, 40, 16, 1, 100, true, true}, {33, 1, 12, 2, 1.5, false, false},
 		{14, 14, 192, 1, 10000, false, false}, {3, 4, 8, 0, math.MaxFloat64, false, true},
 	} {
-		options := []GridOption{ClassTokens(c.tokens), GridBase(c.base), nil}
+		options := []GridOption{ClassTokens(c.tokens), Base(c.base), nil}
 		quarter, spread := c.dim/4, float64(c.dim/4)
 		if c.rowsFirst {
 			options = append(options, RowsFirst())
@@ -79,7 +79,7 @@ func TestGridAccuracy(t *testing.T) {
 		side, dim int
 		base      float64
 	}{{300, 32, 10000}, {20, 768, 10000}, {70, 64, 123.456}} {
-		table := grid(t, c.side, 1, c.dim, GridBase(c.base)).Table()
+		table := grid(t, c.side, 1, c.dim, Base(c.base)).Table()
 		quarter := c.dim / 4
 		for i := 0; i < quarter; i += 1 + quarter/7 {
 			freq := bigmath.Frequency(c.base, i, quarter)
@@ -104,7 +104,7 @@ func TestGridAccuracy(t *testing.T) {
 func TestGridSameBits(t *testing.T) {
 	const want = 0x3608325ce2b9478f
 	bytes := []byte{}
-	for _, g := range []*Grid{grid(t, 24, 17, 132, ClassTokens(1)), grid(t, 9, 31, 64, GridBase(77.7), LastFrequency())} {
+	for _, g := range []*Grid{grid(t, 24, 17, 132, ClassTokens(1)), grid(t, 9, 31, 64, Base(77.7), LastFrequency())} {
 		for _, x := range g.Table().Data {
 			bytes = binary.LittleEndian.AppendUint32(bytes, math.Float32bits(x))
 		}
@@ -157,7 +157,7 @@ func TestGridProperties(t *testing.T) {
 		"Grid(height=14, width=9, dim=64)":                 grid(t, 14, 9, 64),
 		"Grid(height=1, width=3, dim=100, class tokens=2)": grid(t, 1, 3, 100, ClassTokens(2)),
 		"Grid(height=2, width=2, dim=8, class tokens=1, base=100, rows first, last frequency)": grid(t, 2, 2, 8, RowsFirst(),
-			GridBase(100), LastFrequency(), ClassTokens(1)),
+			Base(100), LastFrequency(), ClassTokens(1)),
 	} {
 		if g.String() != want || g.Kind() != "grid" || g.Trainable() {
 			t.Errorf("%v: %q, trainable: %v; want %s", g, g.Kind(), g.Trainable(), want)

@@ -47,29 +47,27 @@ type rotarySettings struct {
 	workers     int
 }
 
-// RotaryOption is an option of NewRotary.
-type RotaryOption func(*rotarySettings)
-
-// RotaryBase replaces 10000. It must be above 1 and finite.
-func RotaryBase(base float64) RotaryOption { return func(s *rotarySettings) { s.base = base } }
-
 // Interleaved makes pairs of neighbours, elements 2i and 2i+1, as in the paper, in GPT-J and in Meta's Llama. Weights that
 // were trained with one order do not go with the other.
-func Interleaved() RotaryOption { return func(s *rotarySettings) { s.interleaved = true } }
+func Interleaved() RotaryOption {
+	return rotaryOption(func(r *rotarySettings) { r.interleaved = true })
+}
 
 // Scaled changes the frequencies as s says, which must not change afterwards; nil changes nothing. Where s.ByLength(), the
 // length is that of the call: start + seq, or 1 + the last position. Apply and Backward then compute frequencies whenever it
 // has changed.
-func Scaled(s Scaling) RotaryOption { return func(r *rotarySettings) { r.scaling = s } }
+func Scaled(s Scaling) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.scaling = s }) }
 
 // Table has cosines and sines of the first length positions kept in memory, 4*Dim bytes for each, as decoders want them that
 // rotate few rows at a time, at positions of their own. It changes no bit of any result. With a Scaling by length, it
 // serves the lengths that a model was trained on alone.
-func Table(length int) RotaryOption { return func(s *rotarySettings) { s.length = length } }
+func Table(length int) RotaryOption {
+	return rotaryOption(func(r *rotarySettings) { r.length = length })
+}
 
 // Workers bounds the number of goroutines that one call splits large work over. The default, 0, is GOMAXPROCS at the time of
 // NewRotary. Results have the same bits for any number.
-func Workers(n int) RotaryOption { return func(s *rotarySettings) { s.workers = n } }
+func Workers(n int) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.workers = n }) }
 
 // NewRotary returns the embedding that rotates the first dim elements of each head: all of them, or fewer for partial rotary
 // dims. It is a ShapeError if dim is below 2 or odd, if the length of a Table or the number of Workers is below 0, or if a
@@ -86,12 +84,14 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	if err := check.AtMost(op, "dim", dim, maxWaves); err != nil {
 		return nil, err
 	}
-	r := &Rotary{rotarySettings: rotarySettings{base: 10000}, dim: dim}
+	r := &Rotary{rotarySettings: rotarySettings{base: defaultBase}, dim: dim}
 	for _, option := range options {
-		option(&r.rotarySettings)
+		if option != nil {
+			option.rotary(&r.rotarySettings)
+		}
 	}
-	if !(r.base > 1 && r.base <= math.MaxFloat64) {
-		return nil, fmt.Errorf("rowvec: %s: base is %v, want one above 1 and finite", op, r.base)
+	if err := checkBase(op, r.base); err != nil {
+		return nil, err
 	}
 	if err := check.AtLeast(op, "workers", r.workers, 0); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (r *Rotary) Dim() int { return r.dim }
 // "Rotary(dim=64, base=500000, interleaved, scaling=Linear(factor=4))".
 func (r *Rotary) String() string {
 	text := fmt.Sprintf("Rotary(dim=%d", r.dim)
-	if r.base != 10000 {
+	if r.base != defaultBase {
 		text += fmt.Sprintf(", base=%v", r.base)
 	}
 	if r.interleaved {

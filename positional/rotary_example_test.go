@@ -18,7 +18,7 @@ func newRotary(dim int, options ...positional.RotaryOption) *positional.Rotary {
 
 func ExampleNewRotary() {
 	fmt.Println(positional.NewRotary(64))
-	fmt.Println(positional.NewRotary(128, positional.RotaryBase(500000), positional.Scaled(positional.Llama3{
+	fmt.Println(positional.NewRotary(128, positional.Base(500000), positional.Scaled(positional.Llama3{
 		Factor: 8, LowFrequency: 1, HighFrequency: 4, Original: 8192})))
 	_, err := positional.NewRotary(63)
 	fmt.Println(err)
@@ -130,9 +130,9 @@ func ExampleRotary_String() {
 	// Output: Rotary(dim=32, interleaved)
 }
 
-func ExampleRotaryBase() {
-	fmt.Println(newRotary(128, positional.RotaryBase(500000)))
-	// Output: Rotary(dim=128, base=500000)
+func ExampleRotaryOption() {
+	fmt.Println(newRotary(128, positional.Base(500000), positional.Interleaved()))
+	// Output: Rotary(dim=128, base=500000, interleaved)
 }
 
 // Pairs are neighbours, or half of the rotated part apart.

@@ -52,7 +52,7 @@ func TestRotaryAccuracy(t *testing.T) {
 		dim  int
 		base float64
 	}{{2, 10000}, {16, 10000}, {64, 10000}, {96, 10000}, {128, 500000}, {256, 1000000}, {30, 2.5}, {2048, 10000}, {4096, 10000}} {
-		r := rotary(t, c.dim, RotaryBase(c.base))
+		r := rotary(t, c.dim, Base(c.base))
 		pairs := c.dim / 2
 		for _, i := range slices.Compact([]int{0, min(1, pairs-1), pairs / 3, pairs - 1}) {
 			freq := bigmath.Frequency(c.base, 2*i, c.dim)
@@ -84,7 +84,7 @@ func TestRotaryScaledAccuracy(t *testing.T) {
 	for _, s := range []Scaling{Linear{4}, NTK{8}, DynamicNTK{2, 100}, YaRN{Factor: 16, Original: 128},
 		Llama3{8, 1, 4, 8192}, LongRoPE{Short: factors, Long: slices.Repeat([]float64{3}, dim/2), Factor: 4, Original: 500}} {
 		for _, pos := range []int{0, 1, 50, 700, 1<<24 - 1} {
-			row := rotary(t, dim, Scaled(s), RotaryBase(20000)).angles(t, pos, 1).Data
+			row := rotary(t, dim, Scaled(s), Base(20000)).angles(t, pos, 1).Data
 			f, err := s.Frequencies(dim, 20000, pos+1)
 			if err != nil {
 				t.Fatal(err)
@@ -191,7 +191,7 @@ func oneRow(m rowvec.Matrix, row int) rowvec.Matrix { return check.Window(m, row
 func TestRotaryProperties(t *testing.T) {
 	const dim, heads = 64, 2
 	rng := rand.New(rand.NewPCG(43, 1))
-	for _, options := range [][]RotaryOption{nil, {Interleaved()}, {Scaled(Llama3{8, 1, 4, 8192}), RotaryBase(500000)}} {
+	for _, options := range [][]RotaryOption{nil, {Interleaved()}, {Scaled(Llama3{8, 1, 4, 8192}), Base(500000)}} {
 		r := rotary(t, dim, options...)
 		q, k := matrix(rng, 1, dim*heads, 0), matrix(rng, 1, dim*heads, 0)
 		at := func(m rowvec.Matrix, pos int) rowvec.Matrix {
@@ -240,7 +240,7 @@ func TestRotaryReference(t *testing.T) {
 	for _, c := range reference.RotaryCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			n := c.Angles.Cols
-			options := []RotaryOption{RotaryBase(c.Base)}
+			options := []RotaryOption{Base(c.Base)}
 			if c.Interleaved {
 				options = append(options, Interleaved())
 			}
@@ -310,7 +310,7 @@ func TestRotaryByLength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain := rotary(t, dim, RotaryBase(f.Base))
+		plain := rotary(t, dim, Base(f.Base))
 		x := matrix(rng, length, dim, 0)
 		y, z, want := clone(x), clone(x), clone(x)
 		at := make([]int, length)
@@ -367,9 +367,9 @@ func TestRotaryErrors(t *testing.T) {
 		"odd dim": {new(5), "rowvec: positional.NewRotary: dim is 5, want a multiple of 2"},
 		"large dim": {new(math.MaxInt - 1),
 			fmt.Sprintf("rowvec: positional.NewRotary: dim is %d, want at most %d", math.MaxInt-1, maxWaves)},
-		"base 1":        {new(4, RotaryBase(1)), "rowvec: positional.NewRotary: base is 1, want one above 1 and finite"},
-		"base NaN":      {new(4, RotaryBase(math.NaN())), "rowvec: positional.NewRotary: base is NaN, want one above 1 and finite"},
-		"base infinite": {new(4, RotaryBase(math.Inf(1))), "rowvec: positional.NewRotary: base is +Inf, want one above 1 and finite"},
+		"base 1":        {new(4, Base(1)), "rowvec: positional.NewRotary: base is 1, want a finite one above 1"},
+		"base NaN":      {new(4, Base(math.NaN())), "rowvec: positional.NewRotary: base is NaN, want a finite one above 1"},
+		"base infinite": {new(4, Base(math.Inf(1))), "rowvec: positional.NewRotary: base is +Inf, want a finite one above 1"},
 		"workers":       {new(4, Workers(-1)), "rowvec: positional.NewRotary: workers is -1, want at least 0"},
 		"table":         {new(4, Table(-1)), "rowvec: positional.NewRotary: length is -1, want at least 0"},
 		"large table": {new(1<<20, Table(math.MaxInt)),
@@ -434,7 +434,7 @@ func TestRotaryErrors(t *testing.T) {
 func TestRotaryString(t *testing.T) {
 	for want, options := range map[string][]RotaryOption{
 		"Rotary(dim=8)":                                     nil,
-		"Rotary(dim=8, base=500000)":                        {RotaryBase(500000), Table(3), Workers(2)},
+		"Rotary(dim=8, base=500000)":                        {Base(500000), nil, Table(3), Workers(2)},
 		"Rotary(dim=8, interleaved)":                        {Interleaved()},
 		"Rotary(dim=8, scaling=Linear(factor=4))":           {Scaled(Linear{4})},
 		"Rotary(dim=8, interleaved, scaling=NTK(factor=2))": {Scaled(NTK{2}), Interleaved()},

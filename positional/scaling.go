@@ -355,8 +355,8 @@ func checkScaling(op string, dim int, base float64, length int, factor float64) 
 	if err := check.MultipleOf(op, "dim", dim, 2); err != nil {
 		return err
 	}
-	if !(base > 1 && base <= math.MaxFloat64) {
-		return fmt.Errorf("rowvec: %s: base is %v, want a finite one above 1", op, base)
+	if err := checkBase(op, base); err != nil {
+		return err
 	}
 	if err := check.AtLeast(op, "length", length, 0); err != nil {
 		return err

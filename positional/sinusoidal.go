@@ -37,23 +37,19 @@ const (
 	tensor2Tensor
 )
 
-// SinusoidalOption is an option of NewSinusoidal.
-type SinusoidalOption func(*sinusoidalSettings)
-
-// Base replaces 10000. It must be above 1 and finite.
-func Base(base float64) SinusoidalOption { return func(s *sinusoidalSettings) { s.base = base } }
-
 // HalfSplit puts all sines in front of all cosines, in the order of their frequencies, as Marian and BART do: PE(pos, i) =
 // sin(pos / 10000^(2i/dim)), and with h = dim/2, rounded up, PE(pos, h+i) = cos(pos / 10000^(2i/dim)). It is not to be
 // combined with Tensor2Tensor; the last of the two counts.
-func HalfSplit() SinusoidalOption { return func(s *sinusoidalSettings) { s.layout = halfSplit } }
+func HalfSplit() SinusoidalOption {
+	return sinusoidalOption(func(s *sinusoidalSettings) { s.layout = halfSplit })
+}
 
 // Tensor2Tensor puts all sines in front of all cosines too, and spreads the frequencies a little farther, as Tensor2Tensor
 // and fairseq do: with h = dim/2, rounded down, PE(pos, i) = sin(pos / 10000^(i/(h-1))) and PE(pos, h+i) =
 // cos(pos / 10000^(i/(h-1))). An odd dim ends in a column of zeros, and where h is 1, its frequency is 1. (The row of zeros
 // that fairseq has for padding is left to the caller.)
 func Tensor2Tensor() SinusoidalOption {
-	return func(s *sinusoidalSettings) { s.layout = tensor2Tensor }
+	return sinusoidalOption(func(s *sinusoidalSettings) { s.layout = tensor2Tensor })
 }
 
 // columns returns the waves of so many columns.
@@ -92,12 +88,14 @@ func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, e
 	if err := check.AtMost(op, "dim", dim, maxWaves); err != nil {
 		return nil, err
 	}
-	settings := sinusoidalSettings{base: 10000}
+	settings := sinusoidalSettings{base: defaultBase}
 	for _, option := range options {
-		option(&settings)
+		if option != nil {
+			option.sinusoidal(&settings)
+		}
 	}
-	if !(settings.base > 1 && settings.base <= math.MaxFloat64) {
-		return nil, fmt.Errorf("rowvec: %s: base is %v, want one above 1 and finite", op, settings.base)
+	if err := checkBase(op, settings.base); err != nil {
+		return nil, err
 	}
 	table, err := check.NewMatrix(op, "length", length, dim)
 	if err != nil {
@@ -127,7 +125,7 @@ func (s *Sinusoidal) Table() rowvec.Matrix { return s.table }
 // "Sinusoidal(dim=512, base=500000, layout=half-split)".
 func (s *Sinusoidal) String() string {
 	text := fmt.Sprintf("Sinusoidal(dim=%d", s.Dim())
-	if s.base != 10000 {
+	if s.base != defaultBase {
 		text += fmt.Sprintf(", base=%v", s.base)
 	}
 	switch s.layout {

@@ -504,7 +504,7 @@ func TestSinusoidalProperties(t *testing.T) {
 	}
 	for want, options := range map[string][]SinusoidalOption{
 		"Sinusoidal(dim=6, base=500000)":                   {Base(500000)},
-		"Sinusoidal(dim=6, base=2.5, layout=half-split)":   {HalfSplit(), Base(2.5)},
+		"Sinusoidal(dim=6, base=2.5, layout=half-split)":   {HalfSplit(), nil, Base(2.5)},
 		"Sinusoidal(dim=6, layout=tensor2tensor)":          {HalfSplit(), Tensor2Tensor(), Base(10000)},
 		"Sinusoidal(dim=6, base=1.7976931348623157e+308)":  {Base(math.MaxFloat64)},
 		"Sinusoidal(dim=6, base=1e+06, layout=half-split)": {Tensor2Tensor(), Base(1e6), HalfSplit()},
