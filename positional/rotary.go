@@ -218,10 +218,11 @@ func (t *turns) fill(dst rowvec.Matrix, start int) {
 	t.amplify(dst)
 }
 
-// fillAt sets row i of dst to position at[i].
-func (t *turns) fillAt(dst rowvec.Matrix, at []int) {
-	t.waves.fillAt(dst, at)
+// fillAt sets row i of dst to position at[i], and reports false for one that has changed since it was checked.
+func (t *turns) fillAt(dst rowvec.Matrix, at []int) bool {
+	ok := t.waves.fillAt(dst, at)
 	t.amplify(dst)
+	return ok
 }
 
 func (t *turns) amplify(dst rowvec.Matrix) {
@@ -441,9 +442,6 @@ func (p *turning) end(op string, workers, parts int) error {
 	return err
 }
 
-// changed says that a position which was right when it was checked is not any more.
-func changed(op string) error { return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op) }
-
 // pieces returns how many pieces of positions there are. Pieces begin at multiples of size but for the first.
 func (p *turning) pieces() int { return (p.start+p.seq-1)/p.size - p.start/p.size + 1 }
 
@@ -486,8 +484,10 @@ func (p *turning) partAt(first int) error {
 		return rowvec.RotateAt(dst, src, p.rotation, p.table, at)
 	}
 	angles, buffer := p.scratch(n)
-	p.turns.fillAt(angles, at)
-	err := rowvec.Rotate(dst, src, p.rotation, angles, 0, n)
+	err := rowvec.ErrChanged
+	if p.turns.fillAt(angles, at) {
+		err = rowvec.Rotate(dst, src, p.rotation, angles, 0, n)
+	}
 	angleBuffers.Put(buffer)
 	return err
 }

@@ -509,12 +509,14 @@ func TestRotaryMeanwhile(t *testing.T) {
 
 // TestRotaryChanged: an id that a part finds out of range has changed.
 func TestRotaryChanged(t *testing.T) {
-	r := rotary(t, 4, Table(10))
-	m := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: make([]float32, 8)}
-	p := r.begin(r.first, m, m, 1, false)
-	p.at = []int{3, -1}
-	if err := p.end("op", 1, 1); !errors.Is(err, rowvec.ErrChanged) || !strings.HasSuffix(err.Error(), "(op)") {
-		t.Errorf("error %v", err)
+	for _, at := range [][]int{{3, -1}, {20, -1}, {20, math.MaxInt}, {math.MaxInt, math.MaxInt}, {math.MinInt, 20}} {
+		r := rotary(t, 4, Table(10))
+		m := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: make([]float32, 8)}
+		p := r.begin(r.first, m, m, 1, false)
+		p.at = at
+		if err := p.end("op", 1, 1); !errors.Is(err, rowvec.ErrChanged) || !strings.HasSuffix(err.Error(), "(op)") {
+			t.Errorf("%v: error %v", at, err)
+		}
 	}
 }
 

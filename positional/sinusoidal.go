@@ -163,16 +163,24 @@ func (s *Sinusoidal) Fill(dst rowvec.Matrix, start int) error {
 // dst has len(at) rows and Dim columns; its stride is free. Errors: ShapeError; IndexError for a position that is negative
 // or math.MaxInt; OverlapError if dst shares memory with the table or with at; then dst is as it was.
 func (s *Sinusoidal) FillAt(dst rowvec.Matrix, at []int) error {
-	if err := s.checkAt("positional.Sinusoidal.FillAt", "dst", dst, at); err != nil || dst.Rows == 0 {
+	const op = "positional.Sinusoidal.FillAt"
+	if err := s.checkAt(op, "dst", dst, at); err != nil {
 		return err
 	}
+	return s.fillAt(op, dst, at)
+}
+
+// fillAt is FillAt of what has been checked.
+func (s *Sinusoidal) fillAt(op string, dst rowvec.Matrix, at []int) error {
 	for i := 0; i < len(at); {
 		n, stored := s.runStored(at[i:])
 		part := check.Window(dst, i, n, 0, dst.Cols)
-		if !stored {
-			s.waves.fillAt(part, at[i:i+n])
-		} else if err := rowvec.Gather(part, s.table, at[i:i+n]); err != nil {
-			return err
+		if stored {
+			if rowvec.Gather(part, s.table, at[i:i+n]) != nil {
+				return changed(op)
+			}
+		} else if !s.waves.fillAt(part, at[i:i+n]) {
+			return changed(op)
 		}
 		i += n
 	}
@@ -204,17 +212,27 @@ func (s *Sinusoidal) AddTo(x rowvec.Matrix, seq, start int) error {
 // AddAt adds PE(at[i]) to row i of x, for each i: AddTo with positions of their own for each row. Shapes and errors are those
 // of FillAt.
 func (s *Sinusoidal) AddAt(x rowvec.Matrix, at []int) error {
-	if err := s.checkAt("positional.Sinusoidal.AddAt", "x", x, at); err != nil || x.Rows == 0 {
+	const op = "positional.Sinusoidal.AddAt"
+	if err := s.checkAt(op, "x", x, at); err != nil {
 		return err
 	}
+	return s.addAt(op, x, at)
+}
+
+// addAt is AddAt of what has been checked.
+func (s *Sinusoidal) addAt(op string, x rowvec.Matrix, at []int) error {
 	for i := 0; i < len(at); {
 		n, stored := s.runStored(at[i:])
-		if !stored {
-			s.waves.addAt(check.Window(x, i, n, 0, x.Cols), at[i:i+n])
-		} else {
+		if stored {
 			for k := i; k < i+n; k++ {
-				rowvec.Add(x.Row(k), s.table.Row(at[k])) // cannot fail
+				pos := at[k]
+				if pos < 0 || pos >= s.table.Rows {
+					return changed(op)
+				}
+				rowvec.Add(x.Row(k), s.table.Row(pos)) // cannot fail
 			}
+		} else if !s.waves.addAt(check.Window(x, i, n, 0, x.Cols), at[i:i+n]) {
+			return changed(op)
 		}
 		i += n
 	}
@@ -223,6 +241,9 @@ func (s *Sinusoidal) AddAt(x rowvec.Matrix, at []int) error {
 
 // stored returns how many of n positions from start on are in the table.
 func (s *Sinusoidal) stored(start, n int) int { return min(n, max(0, s.table.Rows-start)) }
+
+// changed says that a position which was right when it was checked is not any more.
+func changed(op string) error { return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op) }
 
 // runStored returns how many positions at, which is not empty, begins with that are all in the table, or all not.
 func (s *Sinusoidal) runStored(at []int) (n int, stored bool) {

@@ -2,11 +2,13 @@ package positional
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc64"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -355,6 +357,22 @@ func TestAddAt(t *testing.T) {
 				}
 				if !slices.Equal(x.Data, want.Data) {
 					t.Fatalf("dim %d, table of %d: AddAt of %v differs", dim, length, at)
+				}
+			}
+		}
+	}
+}
+
+// TestChanged: a position that is found out of range after the check has changed, in the table and behind it.
+func TestChanged(t *testing.T) {
+	x := rowvec.Matrix{Rows: 3, Cols: 4, Stride: 4, Data: make([]float32, 12)}
+	for _, length := range []int{0, 10} {
+		s := sinusoidal(t, length, 4)
+		for _, at := range [][]int{{3, -1, 4}, {-1, 0, 1}, {20, math.MinInt, 0}, {math.MaxInt - 1, math.MaxInt, math.MinInt},
+			{0, math.MaxInt, math.MaxInt}, {20, 20, -1}} {
+			for _, err := range []error{s.fillAt("op", x, at), s.addAt("op", x, at)} {
+				if !errors.Is(err, rowvec.ErrChanged) || !strings.HasSuffix(err.Error(), "(op)") {
+					t.Errorf("table of %d, %v: error %v", length, at, err)
 				}
 			}
 		}

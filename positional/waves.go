@@ -191,44 +191,48 @@ func (w *waves) add(x rowvec.Matrix, seq, first, start int) {
 	}
 }
 
-// runAt returns the length of the run that at, which is not empty, begins with: of positions each of which follows the one
-// before it, or of one that is repeated, as that of padding is.
-func runAt(at []int) (n int, repeated bool) {
-	if repeated = len(at) > 1 && at[1] == at[0]; repeated {
-		for n = 2; n < len(at) && at[n] == at[0]; n++ {
+// runAt returns the run that at, which is not empty, begins with: n rows that have seq positions from start on, which is n
+// where each follows the one before it, and 1 where one is repeated, as that of padding is. It reports false if there are no
+// such positions: all have been checked, so that only another goroutine can have made them.
+func runAt(at []int) (start, seq, n int, ok bool) {
+	start, seq, n = at[0], 1, 1
+	if len(at) > 1 && at[1] == start {
+		for n = 2; n < len(at) && at[n] == start; n++ {
 		}
-		return n, true
+	} else {
+		for n < len(at) && at[n]-start == n {
+			n++
+		}
+		seq = n
 	}
-	for n = 1; n < len(at) && at[n]-at[0] == n; n++ {
-	}
-	return n, false
+	return start, seq, n, start >= 0 && start <= math.MaxInt-seq
 }
 
-// fillAt sets row i of dst to position at[i], of which none is negative.
-func (w *waves) fillAt(dst rowvec.Matrix, at []int) {
+// fillAt sets row i of dst to position at[i], and reports false for one that has changed since it was checked.
+func (w *waves) fillAt(dst rowvec.Matrix, at []int) bool {
 	for i := 0; i < len(at); {
-		n, repeated := runAt(at[i:])
-		if !repeated {
-			w.fill(check.Window(dst, i, n, 0, dst.Cols), at[i])
-		} else {
-			w.fill(check.Window(dst, i, 1, 0, dst.Cols), at[i])
-			for k := 1; k < n; k++ {
-				copy(dst.Row(i+k), dst.Row(i))
-			}
+		start, seq, n, ok := runAt(at[i:])
+		if !ok {
+			return false
+		}
+		w.fill(check.Window(dst, i, seq, 0, dst.Cols), start)
+		for k := seq; k < n; k++ {
+			copy(dst.Row(i+k), dst.Row(i))
 		}
 		i += n
 	}
+	return true
 }
 
-// addAt adds position at[i], of which none is negative, to row i of x.
-func (w *waves) addAt(x rowvec.Matrix, at []int) {
+// addAt adds position at[i] to row i of x, and reports what fillAt does.
+func (w *waves) addAt(x rowvec.Matrix, at []int) bool {
 	for i := 0; i < len(at); {
-		n, repeated := runAt(at[i:])
-		seq := n
-		if repeated {
-			seq = 1
+		start, seq, n, ok := runAt(at[i:])
+		if !ok {
+			return false
 		}
-		w.add(check.Window(x, i, n, 0, x.Cols), seq, 0, at[i])
+		w.add(check.Window(x, i, n, 0, x.Cols), seq, 0, start)
 		i += n
 	}
+	return true
 }
