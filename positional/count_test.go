@@ -1,10 +1,12 @@
 package positional_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/positional"
 )
 
@@ -64,8 +66,16 @@ func TestCountPositionsMisuse(t *testing.T) {
 	if err := positional.CountPositions(at, ids, 4, 1, math.MaxInt); err == nil {
 		t.Error("no error for a past that overflows")
 	}
+	var overlap *rowvec.OverlapError
+	if err := positional.CountPositions(at[1:], at[:3], 3, 1, 0); !errors.As(err, &overlap) {
+		t.Errorf("for ids that end where positions do, the error is %v", err)
+	}
 	if !slices.Equal(at, []int{-7, -7, -7, -7}) {
 		t.Errorf("an error left %v", at)
+	}
+	same := []int{5, 1, 6, 1}
+	if err := positional.CountPositions(same, same, 4, 1, 0); err != nil || !slices.Equal(same, []int{2, 1, 3, 1}) {
+		t.Errorf("in place: %v, %v", same, err)
 	}
 	if err := positional.CountPositions(at, ids, 4, most, 0); err != nil || at[3] != math.MaxInt-1 {
 		t.Errorf("the last positions are %v, %v", at, err)

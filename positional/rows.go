@@ -37,9 +37,14 @@ func checkPositionIDs(at []int) error {
 
 // checkPositionsApart reports that m, which is about to be written to, shares memory with explicit positions.
 func checkPositionsApart(op, name string, m rowvec.Matrix, at []int) error {
-	n := len(at) * int(unsafe.Sizeof(0)/4)
-	words := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(at))), n) // seen as such, and not read
-	return check.Apart(op, name, m, "positions", rowvec.Matrix{Rows: 1, Cols: n, Data: words, Stride: n})
+	return check.Apart(op, name, m, "positions", words(at))
+}
+
+// words returns the memory of ids, to be compared and not read.
+func words[I rowvec.ID](ids []I) rowvec.Matrix {
+	var id I
+	n := len(ids) * int(unsafe.Sizeof(id)/4)
+	return rowvec.Matrix{Rows: 1, Cols: n, Data: unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(ids))), n), Stride: n}
 }
 
 // copyRows sets each row of dst to that of src. The shapes agree.
