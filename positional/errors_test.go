@@ -317,6 +317,14 @@ func TestNew(t *testing.T) {
 			t.Errorf("a grid of %d is %v, %v", side*side, e, err)
 		}
 	}
+	made := map[string]interface{ Kind() string }{
+		"NewRotary": rotary(t, 4), "NewALiBi": alibi(t, 4), "NewRelativeBias": relative(t, 4, 32, 128, true),
+	}
+	for _, k := range kinds {
+		if k.constructor != "" && (made[k.constructor] == nil || made[k.constructor].Kind() != k.name) {
+			t.Errorf("what %s makes is not of kind %q", k.constructor, k.name)
+		}
+	}
 	Kinds()[0] = "changed"
 	if Kinds()[0] != "learned" {
 		t.Error("Kinds can be changed from outside")

@@ -114,6 +114,9 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	return r, nil
 }
 
+// Kind returns "rotary".
+func (r *Rotary) Kind() string { return "rotary" }
+
 // Dim returns the number of elements of a head that are rotated.
 func (r *Rotary) Dim() int { return r.dim }
 
@@ -330,7 +333,7 @@ func (r *Rotary) rotate(op, srcName string, dst, src rowvec.Matrix, heads, seq, 
 	}
 	p := r.begin(t, dst, src, heads, inverse)
 	p.seq, p.start = seq, start
-	workers, batch := r.workersFor(dst), dst.Rows/seq
+	workers, batch := min(r.workersFor(dst), dst.Rows), dst.Rows/seq
 	p.groups = 1
 	if workers > 1 {
 		for p.pieces()*batch < 4*workers && p.size > leastPositions {

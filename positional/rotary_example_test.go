@@ -125,6 +125,11 @@ func ExampleRotary_Dim() {
 	// Output: 32
 }
 
+func ExampleRotary_Kind() {
+	fmt.Println(newRotary(32).Kind())
+	// Output: rotary
+}
+
 func ExampleRotary_String() {
 	fmt.Println(newRotary(32, positional.Interleaved()))
 	// Output: Rotary(dim=32, interleaved)
