@@ -238,6 +238,29 @@ func TestEveryDim(t *testing.T) {
 
 type named uint32
 
+// TestOneBatch: a single batch without gaps is added as one vector.
+func TestOneBatch(t *testing.T) {
+	heap := func(n int) []float32 { return make([]float32, n) }
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(12, 1))
+		for dim := range 40 {
+			for _, gaps := range [][2]int{{0, 0}, {0, 1}, {1, 0}} {
+				dst, src := matrix(heap, rng, 7, dim, gaps[0]), matrix(heap, rng, 7, dim, gaps[1])
+				want := clone(dst)
+				kernels.AddBatches(want, src, 1)
+				if err := rowvec.AddBatches(dst, src); err != nil {
+					t.Fatal(err)
+				}
+				for i, x := range dst.Data {
+					if math.Float32bits(x) != math.Float32bits(want.Data[i]) && (x == x || want.Data[i] == want.Data[i]) {
+						t.Fatalf("dim %d, gaps %v: element %d is %v, want %v", dim, gaps, i, x, want.Data[i])
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestEveryIDType(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range []int{5, 64} {

@@ -362,23 +362,9 @@ func (p *pass) addPositions(dst rowvec.Matrix, lo int) error {
 			return rowvec.ErrChanged
 		}
 		for end := lo + n; lo < end; lo += seq {
-			if err := addRows(rows(dst, lo-first, lo-first+seq), vectors); err != nil {
+			if err := rowvec.AddBatches(rows(dst, lo-first, lo-first+seq), vectors); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// addRows adds the rows of src to those of dst, of the same shape.
-func addRows(dst, src rowvec.Matrix) error {
-	if dst.Stride == dst.Cols && src.Stride == src.Cols {
-		n := dst.Rows * dst.Cols
-		return rowvec.Add(dst.Data[:n], src.Data[:n])
-	}
-	for i := range dst.Rows {
-		if err := rowvec.Add(dst.Row(i), src.Row(i)); err != nil {
-			return err
 		}
 	}
 	return nil

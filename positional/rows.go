@@ -54,18 +54,6 @@ func copyRows(dst, src rowvec.Matrix) {
 	}
 }
 
-// addRows adds each row of src to that of dst. The shapes agree and nothing overlaps, so that Add cannot fail.
-func addRows(dst, src rowvec.Matrix) {
-	if dst.Stride == dst.Cols && src.Stride == src.Cols {
-		n := dst.Rows * dst.Cols
-		rowvec.Add(dst.Data[:n], src.Data[:n])
-		return
-	}
-	for i := range dst.Rows {
-		rowvec.Add(dst.Row(i), src.Row(i))
-	}
-}
-
 // fillFrom sets row i of dst to row start + i of a table that holds all positions.
 func fillFrom(op string, dst, table rowvec.Matrix, start int) error {
 	if err := check.Matrix(op, "dst", dst, table.Cols); err != nil || dst.Rows == 0 {
@@ -90,7 +78,7 @@ func addFrom(op string, x, table rowvec.Matrix, seq, start int) error {
 		return err
 	}
 	for first := 0; first < x.Rows; first += seq {
-		addRows(check.Window(x, first, seq, 0, x.Cols), check.Window(table, start, seq, 0, x.Cols))
+		rowvec.AddBatches(check.Window(x, first, seq, 0, x.Cols), check.Window(table, start, seq, 0, x.Cols)) // cannot fail
 	}
 	return nil
 }

@@ -203,7 +203,7 @@ func (s *Sinusoidal) AddTo(x rowvec.Matrix, seq, start int) error {
 	}
 	n := s.stored(start, seq)
 	for first := 0; first < x.Rows; first += seq {
-		addRows(check.Window(x, first, n, 0, x.Cols), check.Window(s.table, start, n, 0, x.Cols))
+		rowvec.AddBatches(check.Window(x, first, n, 0, x.Cols), check.Window(s.table, start, n, 0, x.Cols)) // cannot fail
 	}
 	s.waves.add(x, seq, n, start)
 	return nil

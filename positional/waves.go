@@ -185,7 +185,7 @@ func (w *waves) add(x rowvec.Matrix, seq, first, start int) {
 			sum := rowvec.Matrix{Rows: n, Cols: cols, Data: spare[:n*cols], Stride: cols}
 			rowvec.Sinusoids(sum, k, s.x[:cols], s.y[:cols], twice) // cannot fail
 			for row := i; row < x.Rows; row += seq {
-				addRows(check.Window(x, row, n, col, cols), sum)
+				rowvec.AddBatches(check.Window(x, row, n, col, cols), sum) // cannot fail
 			}
 		}
 	}
