@@ -164,7 +164,7 @@ func (in *Input) positions(op string, limit int) (int, error) {
 	case in.Len() == 0:
 		return 0, nil
 	case in.placed:
-		if err := checkNamed("position id", in.at, limit); err != nil {
+		if err := check.IDs("position id", in.at, limit); err != nil {
 			return 0, err
 		}
 		return slices.Max(in.at) + 1, nil
@@ -182,16 +182,7 @@ func (in *Input) positions(op string, limit int) (int, error) {
 }
 
 // checkTypes reports types outside [0, types).
-func (in *Input) checkTypes(types int) error { return checkNamed("type id", in.types, types) }
-
-// checkNamed is rowvec.CheckIDs for ids that are called what.
-func checkNamed(what string, ids []int, limit int) error {
-	err := rowvec.CheckIDs(ids, limit)
-	if index, ok := err.(*rowvec.IndexError); ok {
-		index.What = what
-	}
-	return err
-}
+func (in *Input) checkTypes(types int) error { return check.IDs("type id", in.types, types) }
 
 // run returns how many of the rows from lo on, and below hi, are whole sequences of seq rows whose positions are counted
 // from start: a part of a sequence, or as many whole ones as follow each other.

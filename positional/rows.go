@@ -1,7 +1,6 @@
 package positional
 
 import (
-	"math"
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
@@ -24,15 +23,6 @@ func checkSequences(op, name string, m rowvec.Matrix, dim, seq, start, limit int
 		return check.MultipleOf(op, name+".Rows", m.Rows, seq)
 	}
 	return nil
-}
-
-// checkPositionIDs reports the first of explicit positions that there is not.
-func checkPositionIDs(at []int) error {
-	err := rowvec.CheckIDs(at, math.MaxInt)
-	if index, ok := err.(*rowvec.IndexError); ok {
-		index.What = "position id"
-	}
-	return err
 }
 
 // checkPositionsApart reports that m, which is about to be written to, shares memory with explicit positions.

@@ -257,7 +257,7 @@ func (s *Sinusoidal) checkAt(op, name string, m rowvec.Matrix, at []int) error {
 	if err := check.Shape(op, name, m, len(at), s.Dim()); err != nil {
 		return err
 	}
-	if err := checkPositionIDs(at); err != nil {
+	if err := check.IDs("position id", at, math.MaxInt); err != nil {
 		return err
 	}
 	if err := check.Apart(op, name, m, "table", s.table); err != nil {

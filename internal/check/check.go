@@ -57,6 +57,15 @@ func Shape(op, name string, m rowvec.Matrix, rows, cols int) error {
 	return Matrix(op, name, m, cols)
 }
 
+// IDs reports the first id outside [0, limit), by the name of what it is.
+func IDs(what string, ids []int, limit int) error {
+	err := rowvec.CheckIDs(ids, limit)
+	if index, ok := err.(*rowvec.IndexError); ok {
+		index.What = what
+	}
+	return err
+}
+
 // Positions reports that not all positions [start, start+n) are in [0, limit); what is what the caller knows n as.
 func Positions(op, what string, n, start, limit int) error {
 	if err := AtLeast(op, "start", start, 0); err != nil {
