@@ -18,9 +18,10 @@ import (
 
 const positionsUsage = `Usage: go run ./bench positions [flags]
 
-Measures how exact sinusoidal positions are, near and far, against math/big: those of
-positional.Sinusoidal, at every instruction set of this machine, and those of the usual code
-in float32. Fails if instruction sets do not agree bit for bit.
+Measures how exact sinusoidal positions and the sines and cosines of rotary ones are, near and
+far, against math/big: those of package positional, at every instruction set of this machine,
+and those of the usual code in float32, the same for both. Fails if instruction sets do not
+agree bit for bit.
 
 `
 
@@ -49,10 +50,11 @@ type positionsReport struct {
 
 // positionError is a line of the report: the largest absolute errors of the elements of one position.
 type positionError struct {
-	Dim      int     `json:"dim"`
-	Position int64   `json:"position"`
-	Rowvec   float64 `json:"rowvec"`
-	Float32  float64 `json:"float32"`
+	Dim        int     `json:"dim"`
+	Position   int64   `json:"position"`
+	Sinusoidal float64 `json:"sinusoidal"`
+	Rotary     float64 `json:"rotary"` // 0 if the dim is odd
+	Float32    float64 `json:"float32"`
 }
 
 func measurePositions(dims []int, positions []int64) (*positionsReport, error) {
@@ -61,6 +63,14 @@ func measurePositions(dims []int, positions []int64) (*positionsReport, error) {
 		s, err := positional.NewSinusoidal(0, dim)
 		if err != nil {
 			return nil, err
+		}
+		angles := func(rowvec.Matrix, int) error { return nil }
+		if dim%2 == 0 {
+			r, err := positional.NewRotary(dim)
+			if err != nil {
+				return nil, err
+			}
+			angles = r.Angles
 		}
 		frequencies := make([]*big.Float, (dim+1)/2)
 		for i := range frequencies {
@@ -71,7 +81,11 @@ func measurePositions(dims []int, positions []int64) (*positionsReport, error) {
 			if position >= math.MaxInt { // where an int has 32 bits
 				continue
 			}
-			row, err := positionRow(s, int(position))
+			row, err := positionRow(s.Fill, dim, int(position))
+			if err != nil {
+				return nil, err
+			}
+			turns, err := positionRow(angles, dim, int(position))
 			if err != nil {
 				return nil, err
 			}
@@ -80,10 +94,14 @@ func measurePositions(dims []int, positions []int64) (*positionsReport, error) {
 				angle := new(big.Float).SetPrec(320).SetInt64(position)
 				sin, cos := bigmath.SinCos(angle.Mul(angle, f))
 				usualSin, usualCos := usual(position, div[i])
-				x.Rowvec = max(x.Rowvec, bigmath.Diff(float64(row[2*i]), sin))
+				x.Sinusoidal = max(x.Sinusoidal, bigmath.Diff(float64(row[2*i]), sin))
+				if dim%2 == 0 {
+					turned := max(bigmath.Diff(float64(turns[i]), cos), bigmath.Diff(float64(turns[dim/2+i]), sin))
+					x.Rotary = max(x.Rotary, turned)
+				}
 				x.Float32 = max(x.Float32, bigmath.Diff(float64(usualSin), sin))
 				if 2*i+1 < dim {
-					x.Rowvec = max(x.Rowvec, bigmath.Diff(float64(row[2*i+1]), cos))
+					x.Sinusoidal = max(x.Sinusoidal, bigmath.Diff(float64(row[2*i+1]), cos))
 					x.Float32 = max(x.Float32, bigmath.Diff(float64(usualCos), cos))
 				}
 			}
@@ -93,16 +111,16 @@ func measurePositions(dims []int, positions []int64) (*positionsReport, error) {
 	return r, nil
 }
 
-// positionRow returns the vector of a position, which must be the same at every instruction set.
-func positionRow(s *positional.Sinusoidal, position int) ([]float32, error) {
+// positionRow returns what fill makes of a position, which must be the same at every instruction set.
+func positionRow(fill func(dst rowvec.Matrix, start int) error, dim, position int) ([]float32, error) {
 	var first []float32
 	for _, level := range isa.Available {
-		m, err := rowvec.NewMatrix(1, s.Dim())
+		m, err := rowvec.NewMatrix(1, dim)
 		if err != nil {
 			return nil, err
 		}
 		undo := isa.Set(level)
-		err = s.Fill(m, position)
+		err = fill(m, position)
 		undo()
 		if err != nil {
 			return nil, err
@@ -110,7 +128,7 @@ func positionRow(s *positional.Sinusoidal, position int) ([]float32, error) {
 		if first == nil {
 			first = m.Data
 		} else if !slices.Equal(first, m.Data) {
-			return nil, fmt.Errorf("position %d, dim %d: %v differs from %v", position, s.Dim(), level, isa.Available[0])
+			return nil, fmt.Errorf("position %d, dim %d: %v differs from %v", position, dim, level, isa.Available[0])
 		}
 	}
 	return first, nil
@@ -135,23 +153,24 @@ func usual(position int64, frequency float32) (sin, cos float32) {
 }
 
 const positionsLegend = `
-rowvec   positional.Sinusoidal, the same bits at %s
-float32  the usual code of NumPy and PyTorch: position * exp(arange(0, dim, 2) *
-         (-log(10000)/dim)), each step rounded to float32, and of that a sine and a cosine
-         as exact as a float32 can be
+sinusoidal, rotary  positional.Sinusoidal and positional.Rotary, the same bits at
+                    %s
+float32             the usual code of NumPy and PyTorch: position * exp(arange(0, dim, 2)
+                    * (-log(10000)/dim)), each step rounded to float32, and of that a
+                    sine and a cosine as exact as a float32 can be
 Half a step of a float32 next to 1 is 3.0e-08.
 `
 
 // table prints at most 90 columns.
 func (r *positionsReport) table() string {
 	var b strings.Builder
-	b.WriteString("Largest absolute error of the elements of a sinusoidal position\n\n")
-	fmt.Fprintf(&b, "%5s%16s%12s%12s\n", "dim", "position", "rowvec", "float32")
+	b.WriteString("Largest absolute error of the sines and cosines of a position\n\n")
+	fmt.Fprintf(&b, "%5s%16s%13s%10s%10s\n", "dim", "position", "sinusoidal", "rotary", "float32")
 	for i, x := range r.Results {
 		if i > 0 && r.Results[i-1].Dim != x.Dim {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%5d%16s%12.1e%12.1e\n", x.Dim, thousands(int(x.Position)), x.Rowvec, x.Float32)
+		fmt.Fprintf(&b, "%5d%16s%13.1e%10.1e%10.1e\n", x.Dim, thousands(int(x.Position)), x.Sinusoidal, x.Rotary, x.Float32)
 	}
 	fmt.Fprintf(&b, positionsLegend, strings.Join(r.Levels, ", "))
 	return b.String()

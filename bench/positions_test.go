@@ -41,7 +41,8 @@ func TestPositionsCommand(t *testing.T) {
 		if x.Position >= 1<<24 {
 			bound = 1e-6
 		}
-		if !(x.Rowvec > 0 && x.Rowvec <= bound && x.Float32 > 50*x.Rowvec && x.Float32 <= 2) {
+		ours := max(x.Sinusoidal, x.Rotary)
+		if !(x.Sinusoidal > 0 && x.Rotary > 0 && ours <= bound && x.Float32 > 50*ours && x.Float32 <= 2) {
 			t.Errorf("%+v", x)
 		}
 		if want := known[x.Position]; x.Dim == 64 && want > 0 && !(x.Float32 > want/3 && x.Float32 < 3*want) {
@@ -53,7 +54,7 @@ func TestPositionsCommand(t *testing.T) {
 	if status := run([]string{"positions"}, &out, &errs); status != 0 || errs.Len() > 0 {
 		t.Fatalf("exit status %d: %s", status, &errs)
 	}
-	for _, want := range []string{"   64             512     ", "  512         999,999     ", "same bits at " + r.Levels[0]} {
+	for _, want := range []string{"   64             512     ", "  512         999,999     ", "the same bits at\n                    " + r.Levels[0]} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -96,7 +97,7 @@ func TestMeasurePositions(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, x := range r.Results {
-		if exact := x.Position == 0; (x.Rowvec == 0) != exact || x.Rowvec > 3.1e-8 || (x.Float32 == 0) != exact {
+		if exact := x.Position == 0; (x.Sinusoidal == 0) != exact || x.Sinusoidal > 3.1e-8 || (x.Float32 == 0) != exact {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -107,7 +108,7 @@ func TestMeasurePositions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			row, div := must1(positionRow(must1(positional.NewSinusoidal(0, dim)), int(position))), usualFrequencies(dim)
+			row, div := must1(positionRow(must1(positional.NewSinusoidal(0, dim)).Fill, dim, int(position))), usualFrequencies(dim)
 			ours, theirs := 0.0, 0.0
 			for j, x := range row {
 				sin, cos := math.Sincos(float64(position) * math.Pow(10000, -float64(j-j%2)/float64(dim)))
@@ -116,7 +117,7 @@ func TestMeasurePositions(t *testing.T) {
 				ours = max(ours, math.Abs(float64(x)-want))
 				theirs = max(theirs, math.Abs(float64([]float32{usualSin, usualCos}[j%2])-want))
 			}
-			if x := r.Results[0]; math.Abs(x.Rowvec-ours) > 1e-13 || math.Abs(x.Float32-theirs) > 1e-13 {
+			if x := r.Results[0]; math.Abs(x.Sinusoidal-ours) > 1e-13 || math.Abs(x.Float32-theirs) > 1e-13 {
 				t.Errorf("%+v, want %g and %g", x, ours, theirs)
 			}
 		}
