@@ -3,8 +3,8 @@
 // Some are vectors that are added to those of the tokens. New makes them by name, lookup.NewLayer takes them, and AddTo
 // adds them to any matrix:
 //
-//   - learned: NewLearned, a table that is trained, as in BERT, GPT-2 and ViT. Resized, ResizedGrid and Resize make it longer
-//     or shorter, by interpolation that can be trained through.
+//   - learned: NewLearned, a table that is trained, as in BERT, GPT-2 and ViT. Resized, ResizedGrid and Resize make it
+//     longer or shorter, by interpolation that can be trained through.
 //   - sinusoidal: NewSinusoidal, fixed, for any length, as in "Attention is all you need" (2017), Tensor2Tensor and Marian.
 //   - grid: NewGrid, fixed, for the patches of images by their rows and columns, as in MAE, MoCo v3 and simple ViT.
 //

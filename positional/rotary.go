@@ -22,7 +22,7 @@ import (
 //
 // Queries or keys (batch, seq, heads, head dim) are a matrix of batch*seq rows and heads*(head dim) columns, one sequence
 // behind the other; its stride is free, so that both can be windows of one matrix. Of each head the first Dim elements
-// are rotated, and the others are left as they are. The pairs are elements i and i + Dim/2, as in GPT-NeoX and in the Llama of
+// are rotated, and the others stay as they are. The pairs are elements i and i + Dim/2, as in GPT-NeoX and in the Llama of
 // Hugging Face, or neighbours with the option Interleaved.
 //
 // Cosines and sines are off by less than 3.1e-8 at every position however far, before a Scaling multiplies them by an
@@ -55,7 +55,7 @@ func Interleaved() RotaryOption {
 
 // Scaled changes the frequencies as s says, which must not change afterwards; nil changes nothing. Where s.ByLength(), the
 // length is that of the call: start + seq, or 1 + the last position. Apply and Backward then compute frequencies whenever it
-// has changed.
+// has changed, and return the error of s if there is one.
 func Scaled(s Scaling) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.scaling = s }) }
 
 // Table has cosines and sines of the first length positions kept in memory, 4*Dim bytes for each, as decoders want them that
