@@ -153,7 +153,9 @@ func (s *Sinusoidal) Fill(dst rowvec.Matrix, start int) error {
 	}
 	n := s.stored(start, dst.Rows)
 	copyRows(check.Window(dst, 0, n, 0, dst.Cols), check.Window(s.table, start, n, 0, dst.Cols))
-	s.waves.fillLarge(check.Window(dst, n, dst.Rows-n, 0, dst.Cols), start+n)
+	if n < dst.Rows {
+		s.waves.fillLarge(check.Window(dst, n, dst.Rows-n, 0, dst.Cols), start+n)
+	}
 	return nil
 }
 
@@ -205,7 +207,9 @@ func (s *Sinusoidal) AddTo(x rowvec.Matrix, seq, start int) error {
 	for first := 0; first < x.Rows; first += seq {
 		rowvec.AddBatches(check.Window(x, first, n, 0, x.Cols), check.Window(s.table, start, n, 0, x.Cols)) // cannot fail
 	}
-	s.waves.add(x, seq, n, start)
+	if n < seq {
+		s.waves.add(x, seq, n, start)
+	}
 	return nil
 }
 
