@@ -29,8 +29,8 @@ func FuzzLayerNorm(f *testing.F) {
 		for kind := range uint8(8) {
 			add(func(in *input) { in.BadAt, in.Flags = uint16(kind), in.Flags|misfit }, 1)
 		}
-		for _, epsilon := range []float32{-1, float32(math.Inf(1)), float32(math.NaN()), math.MaxFloat32, float32(math.Copysign(0, -1))} {
-			add(func(in *input) { in.Scale = math.Float32bits(epsilon) }, 1)
+		for _, epsilon := range []float64{-1, math.Inf(1), math.NaN(), math.MaxFloat32, math.Copysign(0, -1)} {
+			add(func(in *input) { in.Scale = math.Float32bits(float32(epsilon)) }, 1)
 		}
 		for pair := range uint8(30) {
 			add(func(in *input) { in.Overlap, in.Shift = 3+pair<<2, 64 }, 1)

@@ -39,7 +39,8 @@ func ExactNorm(src kernels.Matrix, gamma, beta []float32, epsilon float32, dOut 
 			make([]float64, src.Cols), make([]float64, src.Cols)}
 	}
 	exact, bounds = results(), results()
-	c, xhat, large, xhatError := make([]float64, src.Cols), make([]float64, src.Cols), make([]float64, src.Cols), make([]float64, src.Cols)
+	row := func() []float64 { return make([]float64, src.Cols) }
+	c, xhat, large, xhatError := row(), row(), row(), row()
 	for i := range src.Rows {
 		x, d := src.Row(i), dOut.Row(i)
 		var mean, size, variance, varianceError float64

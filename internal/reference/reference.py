@@ -255,7 +255,8 @@ def resize():
         cases.append(resize_case("%d to %d" % (old, new), 1000 + k, 0, (old,), (new,), 3 if old < 30 else 1))
     for k, (prefix, old, new) in enumerate([
             (0, (3, 3), (5, 5)), (1, (4, 5), (7, 3)), (2, (1, 1), (3, 2)), (1, (1, 4), (2, 7)), (0, (6, 6), (6, 6)),
-            (0, (6, 7), (2, 9)), (1, (5, 5), (1, 1)), (0, (2, 2), (9, 6)), (0, (3, 2), (8, 8)), (1, (14, 14), (24, 24)), (1, (16, 16), (9, 11))]):
+            (0, (6, 7), (2, 9)), (1, (5, 5), (1, 1)), (0, (2, 2), (9, 6)), (0, (3, 2), (8, 8)), (1, (14, 14), (24, 24)),
+            (1, (16, 16), (9, 11))]):
         name = "%d + %d x %d to %d x %d" % ((prefix,) + old + new)
         cases.append(resize_case(name, 1050 + k, prefix, old, new, 2 if old[0] < 5 else 1))
     write("resize", "Tables of positions interpolated by PyTorch's nn.functional.interpolate with align_corners=True, and the "
