@@ -104,7 +104,7 @@ func checkNorm(op, dstName string, dst *Matrix, srcName string, src *Matrix, gam
 		return err
 	}
 	if !(epsilon >= 0 && epsilon <= math.MaxFloat32) {
-		return fmt.Errorf("rowvec: %s: epsilon is %v, want a finite number that is at least 0", op, epsilon)
+		return fmt.Errorf("rowvec: %s: epsilon is %v, want a finite one of at least 0", op, epsilon)
 	}
 	if err := checkVectorApart(op, dstName, dst, "gamma", gamma); err != nil {
 		return err

@@ -200,12 +200,12 @@ func TestLayerNormMisuse(t *testing.T) {
 		{"dGamma", func(c *call) { c.dGamma = c.dGamma[:4] }, "", "len(dGamma) is 4, want 5"},
 		{"dBeta", func(c *call) { c.dBeta = nil }, "", "len(dBeta) is 0, want 5"},
 
-		{"negative epsilon", func(c *call) { c.epsilon = -1e-9 }, "epsilon is -1e-09, want a finite number that is at least 0",
-			"epsilon is -1e-09, want a finite number that is at least 0"},
-		{"infinite epsilon", func(c *call) { c.epsilon = inf }, "epsilon is +Inf, want a finite number that is at least 0",
-			"epsilon is +Inf, want a finite number that is at least 0"},
-		{"NaN", func(c *call) { c.epsilon = nan }, "epsilon is NaN, want a finite number that is at least 0",
-			"epsilon is NaN, want a finite number that is at least 0"},
+		{"negative epsilon", func(c *call) { c.epsilon = -1e-9 }, "epsilon is -1e-09, want a finite one of at least 0",
+			"epsilon is -1e-09, want a finite one of at least 0"},
+		{"infinite epsilon", func(c *call) { c.epsilon = inf }, "epsilon is +Inf, want a finite one of at least 0",
+			"epsilon is +Inf, want a finite one of at least 0"},
+		{"NaN", func(c *call) { c.epsilon = nan }, "epsilon is NaN, want a finite one of at least 0",
+			"epsilon is NaN, want a finite one of at least 0"},
 		{"no epsilon", func(c *call) { c.epsilon = float32(math.Copysign(0, -1)) }, "", ""},
 		{"largest epsilon", func(c *call) { c.epsilon = math.MaxFloat32 }, "", ""},
 

@@ -282,9 +282,9 @@ func TestSegmentMisuse(t *testing.T) {
 		{lookup.Segments(must(lookup.NewEmbedding(2, dim, lookup.MaxNorm(1, 2)))), "segments have the option MaxNorm, which is for tokens"},
 		{lookup.Segments(must(lookup.NewEmbedding(2, dim, lookup.ScaleGradByFrequency()))),
 			"segments have the option ScaleGradByFrequency, which is for tokens"},
-		{lookup.LayerNorm(-1e-9), "epsilon of the norm is -1e-09, want a finite number of at least 0"},
-		{lookup.LayerNorm(float32(math.NaN())), "epsilon of the norm is NaN, want a finite number of at least 0"},
-		{lookup.LayerNorm(float32(math.Inf(1))), "epsilon of the norm is +Inf, want a finite number of at least 0"},
+		{lookup.LayerNorm(-1e-9), "epsilon of the norm is -1e-09, want a finite one of at least 0"},
+		{lookup.LayerNorm(float32(math.NaN())), "epsilon of the norm is NaN, want a finite one of at least 0"},
+		{lookup.LayerNorm(float32(math.Inf(1))), "epsilon of the norm is +Inf, want a finite one of at least 0"},
 	} {
 		layer, err := lookup.NewLayer(tokens, nil, c.option)
 		if want := "rowvec: lookup.NewLayer: " + c.want; layer != nil || fmt.Sprint(err) != want {
