@@ -15,9 +15,9 @@ import (
 // kernels says in which order: sums have 16 lanes and a tree, and so are the same at every instruction set. PyTorch adds in
 // an order of its own, so that its results differ in their last bits.
 //
-// A row of equal elements, n of which add up without rounding, becomes beta, or NaN if epsilon is 0. So does one whose squares
-// add up beyond float32, as those of elements above 1e18 do. A row with an infinity or a NaN, or of a sum beyond float32,
-// becomes NaN.
+// A row of equal elements, n of which add up without rounding, becomes beta, or NaN if epsilon is 0. A row becomes beta, too,
+// if the squares of x-mean add up beyond float32, for which one x-mean of 2e19 is enough. A row with an infinity or a NaN, or
+// of a sum beyond float32, becomes NaN.
 //
 // src has the shape of dst, gamma and beta an element for each column; strides are free. dst and src may be the same matrix,
 // with the same first element and the same stride. Errors: ShapeError; OverlapError if dst shares memory with src otherwise,

@@ -199,10 +199,13 @@ func TestPreemption(t *testing.T) {
 		scores, _ := rowvec.NewMatrix(16, n>>10)
 		product, _ := rowvec.NewMatrix(1, 2)
 		turns := rowvec.Matrix{Rows: 1, Cols: 64, Data: y, Stride: 64}
+		pairs, turn := thin, rowvec.Matrix{Rows: 1, Cols: 2, Data: y, Stride: 2}
+		pairs.Cols = 2
 		stopsInTime(t, map[string]func() error{
 			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
 			"Sinusoids":  func() error { return rowvec.Sinusoids(rows, 0, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
 			"long waves": func() error { return rowvec.Sinusoids(broad, 0, wave, next, twice) },
+			"thin waves": func() error { return rowvec.Sinusoids(thin, 0, wave[:1], next[:1], twice[:1]) },
 			"skipped":    func() error { return rowvec.Sinusoids(few, n, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
 			"Gather":     func() error { return rowvec.Gather(rows, table, ids) },
 			"ScatterAdd": func() error { return rowvec.ScatterAdd(table, ids, 1, rows) },
@@ -214,6 +217,7 @@ func TestPreemption(t *testing.T) {
 			"long drops": func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
 			"Rotate":     func() error { return rowvec.Rotate(rows, rows, rowvec.Rotation{Heads: 8}, turns, 0, 1) },
 			"one head":   func() error { return rowvec.Rotate(one, one, rowvec.Rotation{Heads: 1}, sum, 0, 1) },
+			"thin heads": func() error { return rowvec.Rotate(pairs, pairs, rowvec.Rotation{Heads: 1}, turn, 0, 1) },
 			"many heads": func() error {
 				return rowvec.Rotate(one, one, rowvec.Rotation{Heads: n >> 7, Interleaved: true}, turns, 0, 1)
 			},

@@ -78,6 +78,13 @@ func TestLayerNormByHand(t *testing.T) {
 	expect(t, "with epsilon", dst.Row(0), []float32{-0.5, 0, -0.5, 2})
 	expect(t, "equal elements", dst.Row(2), []float32{0, 1, 0, 0})
 
+	src = rows([]float32{-1e18, 1e18, -1e18, 1e18}, []float32{-2e19, 2e19, -2e19, 2e19}, []float32{3e38, 3e38, 0, 0})
+	dst = filled(3, 4, untouched)
+	kernels.LayerNorm(dst, src, gamma, beta, 0)
+	expect(t, "large elements", dst.Row(0), []float32{-1, 3, 1, 4})
+	expect(t, "squares beyond float32", dst.Row(1), []float32{0, 1, 0, 0})
+	expect(t, "a sum beyond float32", dst.Row(2), []float32{nan, nan, nan, nan})
+
 	src = rows([]float32{1, 1, 3, 3}, []float32{-10, 10, -10, 10}) // xhat is -1, -1, 1, 1 and -1, 1, -1, 1; r is 1 and 1/10
 	dOut := rows([]float32{1, 0, 0, 0}, []float32{20, 20, 40, 0})  // g is 1, 0, 0, 0 and 20, 40, -40, 0: a = 1/4, 5 and b = -1/4, 15
 	dGamma, dBeta := []float32{0, 0, 0, 100}, []float32{1000, 0, 0, 0}
