@@ -12,6 +12,8 @@
 //
 // Output turns hidden states into the logits of all tokens, or of some, with the table of an embedding.
 //
+// Similarity finds the rows of a table that are nearest to vectors or to one another, and answers analogies.
+//
 // Save and Load keep parameters, and whatever else training needs, in safetensors files.
 //
 // Errors are those of package rowvec, and name the method: ShapeError for sizes and lengths that do not fit, IndexError
