@@ -5,7 +5,7 @@
 #include "rows_amd64.h"
 
 // The dot products of dotArgs: a group of rows of the table at a time, 3 with AVX2 and 4 with AVX-512, against all rows of
-// a, two of these at a time and a last one alone; and each from left to right, 16 columns at a time. The 16 lanes of a dot
+// a: four of these at a time with AVX-512, then two, and a last one alone; and each from left to right, 16 columns at a time. The 16 lanes of a dot
 // product are one register with AVX-512 and two with AVX2. Of the tail, what is beyond the row counts as +0, and
 // so do its products, which change no lane, since none is ever -0. Where the last group has fewer rows than others, its
 // last one is there several times, and not stored.
@@ -282,6 +282,31 @@ block:
 
 #define ALL_LANES_AVX512(row, to) VMOVUPS (row)(DX*1), to
 #define TAIL_LANES_AVX512(row, to) VMOVUPS.Z (row)(DX*1), K1, to
+#define ALL_AT_AVX512(from, to) VMOVUPS from, to
+#define TAIL_AT_AVX512(from, to) VMOVUPS.Z from, K1, to
+
+// QUAD_PRODUCTS_AVX512 adds the products of a row of the table with four rows of a, in Z16 to Z19.
+#define QUAD_PRODUCTS_AVX512(LOAD, row, x, y, z, w) \
+	LOAD(row, Z20);       \
+	VMULPS Z20, Z16, Z21; \
+	VMULPS Z20, Z17, Z22; \
+	VMULPS Z20, Z18, Z23; \
+	VMULPS Z20, Z19, Z24; \
+	VADDPS Z21, x, x;     \
+	VADDPS Z22, y, y;     \
+	VADDPS Z23, z, z;     \
+	VADDPS Z24, w, w
+
+// QUAD_COLUMNS_AVX512 has the rows of a where R11, which goes along them, and R12, their stride, say; DI goes along the last.
+#define QUAD_COLUMNS_AVX512(LOAD, LOAD_A) \
+	LOAD_A((R11), Z16);                              \
+	LOAD_A((R11)(R12*1), Z17);                       \
+	LOAD_A((R11)(R12*2), Z18);                       \
+	LOAD_A((DI), Z19);                               \
+	QUAD_PRODUCTS_AVX512(LOAD, SI, Z0, Z4, Z8, Z12); \
+	QUAD_PRODUCTS_AVX512(LOAD, R8, Z1, Z5, Z9, Z13); \
+	QUAD_PRODUCTS_AVX512(LOAD, R9, Z2, Z6, Z10, Z14); \
+	QUAD_PRODUCTS_AVX512(LOAD, R10, Z3, Z7, Z11, Z15)
 
 #define PAIR_PRODUCTS_AVX512(LOAD, row, x, y) \
 	LOAD(row, Z10);       \
@@ -335,11 +360,12 @@ sum:
 	VSHUFPS $0xDD, Z0, Z0, Z8; \
 	VSHUFPS $0x88, Z0, Z0, Z0; \
 	VADDPS  Z8, Z0, Z0;        \
-	VPERMPS Z0, Z15, Z0
+	VPERMPS Z0, Z31, Z0
 
-// Results of the two rows stand side by side, those of each row of the table in a quarter of their own.
+// Results of the two or four rows stand side by side, those of each row of the table in a quarter of their own.
 DATA apart<>+0(SB)/8, $0x0D0905010C080400
-GLOBL apart<>(SB), RODATA|NOPTR, $8
+DATA apart<>+8(SB)/8, $0x0F0B07030E0A0602
+GLOBL apart<>(SB), RODATA|NOPTR, $16
 
 // func dotsAVX512(d *dotArgs) (done int)
 // for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }
@@ -348,7 +374,7 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-16
 	MOVQ dotArgs_cols(BX), AX
 	MASK
 	SPLIT(64)
-	VPMOVZXBD apart<>(SB), Y15
+	VPMOVZXBD apart<>(SB), Z31
 	XORL R13, R13
 group:
 	DOT_ROW(0, SI, load0, found0)
@@ -364,7 +390,81 @@ group:
 	MOVL $15, DX
 	BZHIL R12, DX, DX
 	KMOVW DX, K2
-	DECQ AX
+	SUBQ $4, AX
+	JLT  few
+quad:
+	MOVQ dotArgs_aStride(BX), R12
+	LEAQ (R12)(R12*2), DI
+	ADDQ R11, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	XORL  DX, DX
+	TESTQ CX, CX
+	JEQ   quadTail
+	PCALIGN $32
+quadBlock:
+	QUAD_COLUMNS_AVX512(ALL_LANES_AVX512, ALL_AT_AVX512)
+	ADDQ  $64, R11
+	ADDQ  $64, DI
+	ADDQ  $64, DX
+	CMPQ  DX, CX
+	JLT   quadBlock
+quadTail:
+	TESTB $15, dotArgs_cols(BX)
+	JEQ   quadSum
+	QUAD_COLUMNS_AVX512(TAIL_LANES_AVX512, TAIL_AT_AVX512)
+quadSum:
+	SUBQ CX, R11
+	LEAQ (R11)(R12*4), R11
+	QUARTERS(Z0, Z1, Z2, Z3, Z16)
+	QUARTERS(Z4, Z5, Z6, Z7, Z17)
+	QUARTERS(Z8, Z9, Z10, Z11, Z18)
+	QUARTERS(Z12, Z13, Z14, Z15, Z19)
+	VSHUFPS $0xEE, Z4, Z0, Z16
+	VSHUFPS $0x44, Z4, Z0, Z0
+	VADDPS  Z16, Z0, Z0
+	VSHUFPS $0xEE, Z12, Z8, Z17
+	VSHUFPS $0x44, Z12, Z8, Z8
+	VADDPS  Z17, Z8, Z8
+	VSHUFPS $0xDD, Z8, Z0, Z16
+	VSHUFPS $0x88, Z8, Z0, Z0
+	VADDPS  Z16, Z0, Z0
+	VPERMPS Z0, Z31, Z0
+	MOVQ dotArgs_rows(BX), DI
+	SUBQ AX, DI
+	SUBQ $4, DI
+	MOVQ dotArgs_dstStride(BX), R12
+	IMULQ R12, DI
+	ADDQ dotArgs_dst(BX), DI
+	LEAQ (DI)(R13*4), DI
+	VEXTRACTF32X4 $1, Z0, X1
+	VEXTRACTF32X4 $2, Z0, X2
+	VEXTRACTF32X4 $3, Z0, X3
+	VMOVUPS X0, K2, (DI)
+	VMOVUPS X1, K2, (DI)(R12*1)
+	LEAQ (DI)(R12*2), DI
+	VMOVUPS X2, K2, (DI)
+	VMOVUPS X3, K2, (DI)(R12*1)
+	LEAQ (DI)(R12*2), DI
+	SUBQ $4, AX
+	JGE  quad
+few:
+	ADDQ $3, AX
+	JLT  next
 	JEQ  last
 pair:
 	MOVQ R11, R12

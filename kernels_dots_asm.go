@@ -37,6 +37,10 @@ type dotArgs struct {
 // as much of a, and half and twice the chunk, change less than 5 percent. Prefetching as rows are gathered takes random
 // rows from 1.04 to 1 (64 rows of a, 50,257 x 768), from 1.24 (1 row), 1.17 (8 rows), and 1.57 (16 rows, 1,000,000 x 64);
 // for all rows in their order it changes nothing that can be told from noise.
+//
+// With AVX-512, four rows of a at a time instead of two take 64 rows of a and all of 50,257 from 1.14 to 1 at 768 columns,
+// from 1.24 at 1,024, from 1.13 at 300 and from 1.05 at 64: 44 thousand million products a second of the 59 that the
+// processor has without fused multiply-add, measured in registers alone.
 const (
 	dotElements  = 6 << 10
 	dotRows      = 64
@@ -104,7 +108,7 @@ func dotRowsOf(dst, a, table *Matrix) dotArgs {
 
 // run does n ids for so many rows of a, and returns the number done. The receiver is a value: see runPieces.
 func (d dotArgs) run(rows, n int) int {
-	height := min(rows, dotRows, max(2, dotElements/d.cols&^1))
+	height := min(rows, dotRows, max(4, dotElements/d.cols&^3))
 	group := dotGroup()
 	width := max(1, min(n, chunkElements/d.cols, dotResults/height)/group) * group
 	all := d
