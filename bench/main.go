@@ -3,6 +3,7 @@
 //	go run ./bench            the complete embedding layer over a real text, forward and backward, and a training on it
 //	go run ./bench kernels    every kernel against naive Go
 //	go run ./bench peers      the same jobs as NumPy, PyTorch, vek and gonum
+//	go run ./bench memory     what embeddings weigh
 //	go run ./bench positions  how exact positions are, near and far
 //	go test -bench . ./bench  the same kernels as benchmarks, for benchstat
 //
@@ -34,6 +35,7 @@ func commands() []command {
 			func(args []string, stdout, stderr io.Writer) int {
 				return runPeers(args, stdout, stderr, contests, sample)
 			}},
+		{"memory", "[flags] [VOCABxDIM ...]", "what embeddings weigh", runMemory},
 		{"positions", "[flags]", "how exact positions are, near and far", runPositions},
 	}
 }
@@ -129,6 +131,22 @@ func parse(flags *flag.FlagSet, args []string) (status int, done bool) {
 		return 2, true
 	}
 	return 0, false
+}
+
+// parseMixed is parse for commands that take arguments, which it returns. Flags may stand in front of them, between them or
+// behind them.
+func parseMixed(flags *flag.FlagSet, args []string) (rest []string, status int, done bool) {
+	for {
+		switch err := flags.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			return nil, 0, true
+		case err != nil:
+			return nil, 2, true
+		case flags.NArg() == 0:
+			return rest, 0, false
+		}
+		rest, args = append(rest, flags.Arg(0)), flags.Args()[1:]
+	}
 }
 
 func exit(err error, stderr io.Writer) int {

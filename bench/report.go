@@ -82,15 +82,15 @@ func (r *report) writeTable(w io.Writer) error {
 }
 
 // thousands writes 147297 as 147,297.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
+func thousands[I int | int64](n I) string {
+	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
 }
 
-func plural(n int, noun string) string {
+func plural[I int | int64](n I, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
