@@ -4,6 +4,7 @@
 //	go run ./bench kernels    every kernel against naive Go
 //	go run ./bench peers      the same jobs as NumPy, PyTorch, vek and gonum
 //	go run ./bench memory     what embeddings weigh
+//	go run ./bench lookup     what a lookup costs, by vocabulary and batch
 //	go run ./bench positions  how exact positions are, near and far
 //	go test -bench . ./bench  the same kernels as benchmarks, for benchstat
 //
@@ -36,6 +37,7 @@ func commands() []command {
 				return runPeers(args, stdout, stderr, contests, sample)
 			}},
 		{"memory", "[flags] [VOCABxDIM ...]", "what embeddings weigh", runMemory},
+		{"lookup", "[flags]", "what a lookup costs, by vocabulary and batch", runLookup},
 		{"positions", "[flags]", "how exact positions are, near and far", runPositions},
 	}
 }

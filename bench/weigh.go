@@ -347,11 +347,19 @@ func mb(bytes int64) string {
 	switch {
 	case bytes == 0:
 		return "0"
-	case bytes < mbBytes/20:
+	case bytes <= mbBytes/20:
 		return thousands(bytes) + " B"
 	}
 	tenths := int64(math.Round(float64(bytes) / mbBytes * 10))
 	return fmt.Sprintf("%s.%d", thousands(tenths/10), tenths%10)
+}
+
+// megabytes is mb with its unit.
+func megabytes(bytes int64) string {
+	if bytes <= mbBytes/20 {
+		return thousands(bytes) + " B"
+	}
+	return mb(bytes) + " MB"
 }
 
 // table prints at most 90 columns, unless sizes are given that are out of all proportion.
@@ -420,9 +428,9 @@ reads and writes. A dense gradient has the size of the table; that of the batch
 	if m := r.Machine; m == nil {
 		p("\nHow much memory is free is not known here; -free MB says so.\n")
 	} else {
-		memory := fmt.Sprintf("has %s MB of memory, of which %s MB are free", mb(m.Total), mb(m.Free))
+		memory := fmt.Sprintf("has %s of memory, of which %s are free", megabytes(m.Total), megabytes(m.Free))
 		if m.Total == 0 {
-			memory = fmt.Sprintf("is taken to have %s MB free", mb(m.Free))
+			memory = fmt.Sprintf("is taken to have %s free", megabytes(m.Free))
 		}
 		p("\nThis machine %s.\nRoom for so many at once of\n", memory)
 		p("%-20s%14s%18s%18s%20s\n", "", "lookup alone", "dense, Adam", "batch, Adam", "batch, row-wise")

@@ -256,7 +256,7 @@ func TestMemoryText(t *testing.T) {
 	var r memoryReport
 	runJSON(t, &r, "memory", "-free", "1000", "40x30", "-json")
 	inMB := func(n int64) string {
-		if n < 52428 {
+		if n <= 52428 {
 			return thousands(n) + " B"
 		}
 		text := new(big.Rat).SetFrac64(n, 1<<20).FloatString(1)
@@ -279,6 +279,17 @@ func TestMemoryText(t *testing.T) {
 	x := r.Machine.Largest
 	if want := fmt.Sprintln("", thousands(x.Lookup), thousands(x.DenseAdam), thousands(x.SparseAdam), thousands(x.RowAdagrad)); !strings.Contains(squeeze(out), want) {
 		t.Errorf("no %q in\n%s", want, out)
+	}
+}
+
+func TestMegabytes(t *testing.T) {
+	for bytes, want := range map[int64][2]string{
+		0: {"0", "0 B"}, 52428: {"52,428 B", "52,428 B"}, 52429: {"0.1", "0.1 MB"}, 1 << 20: {"1.0", "1.0 MB"},
+		1<<30 - 1<<15: {"1,024.0", "1,024.0 MB"}, 2470294487: {"2,355.9", "2,355.9 MB"}, 1 << 60: {"1,099,511,627,776.0", "1,099,511,627,776.0 MB"},
+	} {
+		if got := [2]string{mb(bytes), megabytes(bytes)}; got != want {
+			t.Errorf("%d: %q, want %q", bytes, got, want)
+		}
 	}
 }
 
