@@ -71,8 +71,8 @@ type orderCheck struct {
 }
 
 // learnOrder trains models with learned, with sinusoidal and without positions, each with the same sentences, and calls show,
-// if there is one, after each check. It fails if instruction sets do not agree bit for bit.
-func learnOrder(o orderSettings, show func(*orderReport)) (*orderReport, error) {
+// if there is one, after each check. It fails if show does, or if instruction sets do not agree bit for bit.
+func learnOrder(o orderSettings, show func(*orderReport) error) (*orderReport, error) {
 	r := &orderReport{
 		Tokens: orderTokens, Shortest: orderMin, Longest: orderMax, Dim: orderDim,
 		Batch: orderBatch, Steps: o.steps, HeldOut: 2 * orderHeld, Seed: o.seed,
@@ -111,7 +111,9 @@ func learnOrder(o orderSettings, show func(*orderReport)) (*orderReport, error) 
 			}
 			last = step
 			if show != nil {
-				show(r)
+				if err := show(r); err != nil {
+					return nil, err
+				}
 			}
 		}
 		if step == o.steps {
@@ -272,11 +274,7 @@ func lineUpOf(m rowvec.Matrix) lineUp {
 	}
 	l.Inverted = min(l.Inverted, m.Rows-1-l.Inverted) // the line has no direction of its own
 	for distance := 1; distance < m.Rows; distance++ {
-		sum, n := 0.0, m.Rows-distance
-		for i := range n {
-			sum += cosine(m.Row(i), m.Row(i+distance))
-		}
-		l.Cosines = append(l.Cosines, sum/float64(n))
+		l.Cosines = append(l.Cosines, spreadOf(cosines(m, distance)).Mean)
 	}
 	return l
 }
@@ -314,6 +312,9 @@ func (r *orderReport) heading() string {
 	return b.String()
 }
 
+// first reports whether there is but one line so far.
+func (r *orderReport) first() bool { return len(r.Models[0].History) == 1 }
+
 // line is the last line of the history.
 func (r *orderReport) line() string {
 	var b strings.Builder
@@ -345,13 +346,13 @@ func (r *orderReport) conclusion() string {
 		fmt.Fprintf(&b, "%-12s%12s%15.1f%%%23.1f%%%s\n", x.Positions, solved, 100*x.UnseenCorrect, 100*x.LongCorrect, long)
 	}
 	fmt.Fprintf(&b, `
-solved         the check from which on at least %.0f%% are right
-places unseen  right where A and B stand at places, never neighbours, that no sentence of the
-               training had them at together: this follows from what others say
-%-15sright of sentences twice as long as any of the training. Learned positions say
-               %q
-               and are interpolated by Resized. Sinusoidal ones go on, which does not mean
-               that a model understands them there.
+solved          the check from which on at least %.0f%% are right
+places unseen   right where A and B stand at two places, never neighbours, that no sentence of
+                the training has them at: the answer follows from other sentences
+%-16sright of sentences twice as long as any of the training. Learned positions say
+                %q
+                and are interpolated by Resized. Sinusoidal ones go on, which does not mean
+                that a model understands them there.
 `, 100*orderSolved, fmt.Sprintf("%d tokens long", 2*r.Longest), refusal)
 
 	fmt.Fprintf(&b, "\nThe learned positions, %d x %d, before and after\n\n%8s%10s%11s%12s   cosine of those apart by", r.Learned.Rows,

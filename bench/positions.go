@@ -18,34 +18,157 @@ import (
 
 const positionsUsage = `Usage: go run ./bench positions [flags]
 
-Measures how exact sinusoidal positions and the sines and cosines of rotary ones are, near and
-far, against math/big: those of package positional, at every instruction set of this machine,
-and those of the usual code in float32, the same for both. Fails if instruction sets do not
-agree bit for bit.
+Compares learned positions with sinusoidal ones, all from package positional: what they
+weigh, how they vary, what comes beyond the trained length, how like each other they are by
+distance, and the rotation that links sinusoidal ones. Then says how exact sinusoidal
+positions and the sines and cosines of rotary ones are, near and far, against math/big: those
+of package positional, at every instruction set of this machine, and those of the usual code
+in float32, the same for both. Then trains learned positions on a small task of order, beside
+sinusoidal ones and none at all. Fails if instruction sets do not agree bit for bit.
 
 `
 
 func runPositions(args []string, stdout, stderr io.Writer) int {
 	flags := newFlags("bench positions", positionsUsage, stderr)
 	asJSON := flags.Bool("json", false, "print JSON")
+	quick := flags.Bool("quick", false, "fewer sizes and a short training: a smoke test")
+	seed := flags.Uint64("seed", 1, "of the task of order: another `number` is another training")
+	workers := flags.Int("workers", 1, "`goroutines` of the layers that are trained")
 	if status, done := parse(flags, args); done {
 		return status
 	}
-	r, err := measurePositions([]int{64, 512}, []int64{512, 2047, 65535, 999999, 1 << 24, 1<<31 - 1})
-	if err == nil && *asJSON {
-		out := json.NewEncoder(stdout)
-		out.SetIndent("", "  ")
-		err = out.Encode(r)
-	} else if err == nil {
-		_, err = io.WriteString(stdout, r.table())
+	if *workers < 1 {
+		fmt.Fprintln(stderr, "bench: -workers must be at least 1")
+		return 2
 	}
+	o := orderSettings{steps: orderSteps, checks: orderChecks, seed: *seed, workers: *workers}
+	if *quick {
+		o.steps = quickSteps
+	}
+	if *asJSON {
+		r, err := reportPositions(*quick, o, nil)
+		if err == nil {
+			out := json.NewEncoder(stdout)
+			out.SetIndent("", "  ")
+			err = out.Encode(r)
+		}
+		return exit(err, stderr)
+	}
+	_, err := reportPositions(*quick, o, func(text string) error {
+		_, err := io.WriteString(stdout, text)
+		return err
+	})
 	return exit(err, stderr)
 }
 
 // positionsReport is what the job has found out.
 type positionsReport struct {
-	Levels  []string        `json:"levels"` // that have the same bits
-	Results []positionError `json:"results"`
+	Memory       []positionMemory     `json:"memory"`
+	Variance     *positionVariance    `json:"variance"`
+	Beyond       *positionsBeyond     `json:"beyond"`
+	Differences  []positionDifference `json:"differences"`
+	Rotations    []positionRotation   `json:"rotations"`
+	Similarities []positionSimilarity `json:"similarities"`
+	Levels       []string             `json:"levels"` // that have the same bits
+	Results      []positionError      `json:"results"`
+	Order        *orderReport         `json:"order"`
+}
+
+const (
+	variancePositions = 512
+	rotationsFit      = 256
+	similarPositions  = 512
+)
+
+// reportPositions works out the report, and calls show, if there is one, with each part of its text once it is known.
+func reportPositions(quick bool, o orderSettings, show func(text string) error) (*positionsReport, error) {
+	if show == nil {
+		show = func(string) error { return nil }
+	}
+	dims, sizes := []int{64, 512}, [][2]int{{512, 768}, {1024, 768}, {2048, 512}, {2048, 12288}} // BERT, GPT-2, and GPT-3
+	if quick {
+		dims, sizes = dims[:1], sizes[:3]
+	}
+	dim := dims[len(dims)-1]
+	r := &positionsReport{}
+	parts := []func() (string, error){
+		func() (_ string, err error) {
+			r.Memory, err = positionMemories(sizes)
+			return r.memoryText(), err
+		},
+		func() (_ string, err error) {
+			if r.Variance, err = positionVariances(variancePositions, dim); err != nil {
+				return "", err
+			}
+			return r.Variance.text(), nil
+		},
+		func() (_ string, err error) {
+			r.Beyond, err = beyondTraining(variancePositions, dim, []int64{0, 511, 512, 1023, 999999, 1<<31 - 2})
+			if err != nil {
+				return "", err
+			}
+			return r.Beyond.text(), nil
+		},
+		func() (string, error) {
+			for _, dim := range dims {
+				x, err := positionDifferences(dim, []int{1, 15})
+				if err != nil {
+					return "", err
+				}
+				r.Differences = append(r.Differences, x...)
+			}
+			return r.differencesText(), nil
+		},
+		func() (string, error) {
+			for _, dim := range dims {
+				x, err := positionRotations(dim, rotationsFit, []int{1, 3, 15, 100})
+				if err != nil {
+					return "", err
+				}
+				r.Rotations = append(r.Rotations, x...)
+			}
+			return r.rotationsText(), nil
+		},
+		func() (string, error) {
+			for _, dim := range dims {
+				x, err := positionSimilarities(similarPositions, dim, []int{0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500})
+				if err != nil {
+					return "", err
+				}
+				r.Similarities = append(r.Similarities, x...)
+			}
+			return r.similaritiesText(), nil
+		},
+		func() (string, error) {
+			x, err := measurePositions(dims, []int64{512, 2047, 65535, 999999, 1 << 24, 1<<31 - 1})
+			if err != nil {
+				return "", err
+			}
+			r.Levels, r.Results = x.Levels, x.Results
+			return r.table(), nil
+		},
+	}
+	for _, part := range parts {
+		text, err := part()
+		if err == nil {
+			err = show(text + "\n\n")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	r.Order, err = learnOrder(o, func(x *orderReport) error {
+		text := x.line()
+		if x.first() {
+			text = x.heading() + text
+		}
+		return show(text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, show(r.Order.conclusion())
 }
 
 // positionError is a line of the report: the largest absolute errors of the elements of one position.

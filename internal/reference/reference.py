@@ -1008,6 +1008,30 @@ def rotary():
               rotary_case("interleaved/odd", 1706, True, 2, 2, 508, 3, 7, 6)])
 
 
+# What a report says of sinusoidal positions, in float64 throughout.
+
+def position_facts_case(dim, n, shifts, distances, k):
+    pos, freqs = np.arange(n + k)[:, None], 10000.0 ** (-np.arange(0, dim, 2) / dim)
+    pe = np.empty((n + k, dim))
+    pe[:, 0::2], pe[:, 1::2] = np.sin(pos * freqs), np.cos(pos * freqs)
+    first = pe[13] - pe[10]
+    cosines = [np.mean([pe[i] @ pe[i + d] / np.linalg.norm(pe[i]) / np.linalg.norm(pe[i + d]) for i in range(n - d)])
+               for d in distances]
+    maps = [np.linalg.lstsq(pe[:n, j:j + 2], pe[k:n + k, j:j + 2], rcond=None)[0].T.ravel() for j in range(0, dim, 2)]
+    floats = lambda xs: [float("%.12g" % x) for x in np.ravel(xs)]
+    return {"dim": dim, "n": n, "variances": floats(np.var(pe[:n], axis=0)), "shifts": shifts,
+            "correlations": floats([np.corrcoef(first, pe[13 + s] - pe[10 + s])[0, 1] for s in shifts]),
+            "distances": distances, "cosines": floats(cosines), "k": k, "maps": floats(maps)}
+
+
+def position_facts():
+    write("positionfacts", "Facts about sinusoidal positions by NumPy in float64: of n positions the variance of each column; the "
+          "correlation of PE(13)-PE(10) with PE(13+shift)-PE(10+shift); means over n positions of cosines by distance; maps "
+          "{a, b; c, d} of pairs of columns to those k positions on, by lstsq over n positions.", [
+              position_facts_case(64, 512, [1, 2, 15, 40], [0, 1, 5, 100, 500], 3),
+              position_facts_case(48, 100, [1, 15], [1, 7, 50], 15)])
+
+
 assert (SPECIAL[8:10] * f32(0.75) != 0).all() and (tensor(SPECIAL[8:10]) * 0.75 != 0).all(), "subnormals are flushed"
 forward()
 scatter()
@@ -1032,3 +1056,4 @@ alibi()
 t5_buckets()
 t5_bias()
 rotary()
+position_facts()

@@ -35,6 +35,8 @@ func TestFiles(t *testing.T) {
 		"t5buckets.json":    len(BucketsCases(t)),
 		"t5bias.json":       len(RelativeBiasCases(t)),
 		"rotary.json":       len(RotaryCases(t)),
+
+		"positionfacts.json": len(PositionFactsCases(t)),
 	}
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
