@@ -6,6 +6,8 @@
 //	go run ./bench memory     what embeddings weigh
 //	go run ./bench lookup     what a lookup costs, by vocabulary and batch
 //	go run ./bench positions  how exact positions are, near and far
+//	go run ./bench train      vectors of the words of a text
+//	go run ./bench similar    the words with the nearest of these vectors
 //	go test -bench . ./bench  the same kernels as benchmarks, for benchstat
 //
 // Machines are shared and noisy, so that an absolute time proves nothing: all sides of a comparison run in turn, round
@@ -39,13 +41,15 @@ func commands() []command {
 		{"memory", "[flags] [VOCABxDIM ...]", "what embeddings weigh", runMemory},
 		{"lookup", "[flags]", "what a lookup costs, by vocabulary and batch", runLookup},
 		{"positions", "[flags]", "how exact positions are, near and far", runPositions},
+		{"train", "[flags] [TEXT]", "vectors of the words of a text, by default of Newton's Opticks", runTrain},
+		{"similar", "[flags] WORD...", "the words with the nearest of these vectors", runSimilar},
 	}
 }
 
 // usage lists the commands before it says what the main job is.
 func usage() string {
 	var b strings.Builder
-	line := func(command, short string) { fmt.Fprintf(&b, "  %-34s  %s\n", command, short) }
+	line := func(command, short string) { fmt.Fprintf(&b, "  %-38s  %s\n", command, short) }
 	b.WriteString("Usage:\n")
 	line("go run ./bench [flags]", "the complete embedding layer over a real text")
 	for _, c := range commands() {

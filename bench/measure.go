@@ -62,6 +62,15 @@ type progress struct {
 }
 
 func newProgress(stderr io.Writer, what string, steps int) *progress {
+	return newBar(stderr, what, steps, false)
+}
+
+// newEstimate is a progress that tells how much time is left, for steps of one kind.
+func newEstimate(stderr io.Writer, what string, steps int) *progress {
+	return newBar(stderr, what, steps, true)
+}
+
+func newBar(stderr io.Writer, what string, steps int, estimate bool) *progress {
 	file, ok := stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return &progress{}
@@ -70,14 +79,17 @@ func newProgress(stderr io.Writer, what string, steps int) *progress {
 		progressbar.OptionSetWriter(file),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWidth(30),
-		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetPredictTime(estimate),
+		progressbar.OptionThrottle(50*time.Millisecond),
 		progressbar.OptionClearOnFinish())}
 }
 
 // step comes between measurements, never within one.
-func (p *progress) step() {
+func (p *progress) step() { p.add(1) }
+
+func (p *progress) add(steps int) {
 	if p.bar != nil {
-		p.bar.Add(1)
+		p.bar.Add(steps)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // "Parallelizing word2vec in shared and distributed memory" (2016): each row that is fetched is used often. And passages
 // come in random order, and several of them make a batch.
 const (
-	window      = 5    // how far neighbours are apart at most; for each token that is a number from 1 to this
+	window      = 5    // how far neighbours are apart at most; for each token that is a number from 1 to this or to corpus.window
+	mostWindow  = 10   // that a corpus may have
 	perPair     = 5    // tokens of noise that come with a pair
 	thinning    = 1e-3 // tokens that are more of the text than this are thinned out
 	passageSize = 64   // tokens
@@ -36,13 +37,15 @@ type corpus struct {
 	keep        []uint32  // how likely it is that a token is not thinned out, times 2^32
 	noise       []int32   // tokens, each about as often as the power 3/4 of its count demands
 	train, held [][]int32 // pieces that have no gap within
+	window      int
 }
 
-// noiseTable is the length of the table of noise; that of word2vec is a hundred million for larger vocabularies.
+// noiseTable is the length of the table of noise, unless 4 for each token are more; that of word2vec is a hundred million for
+// larger vocabularies.
 const noiseTable = 1 << 17
 
 func newCorpus(ids []uint) *corpus {
-	counts := make([]int, vocab)
+	counts := make([]int, 1+slices.Max(ids))
 	total := 0
 	for i, id := range ids {
 		if !isHeldOut(i) {
@@ -50,14 +53,14 @@ func newCorpus(ids []uint) *corpus {
 			total++
 		}
 	}
-	c := &corpus{}
+	c := &corpus{window: window}
 	for id, n := range counts {
 		if n > 0 {
 			c.ids = append(c.ids, uint(id))
 		}
 	}
 	slices.SortStableFunc(c.ids, func(a, b uint) int { return counts[b] - counts[a] })
-	ranks := make([]int32, vocab)
+	ranks := make([]int32, len(counts))
 	sum := 0.0
 	for rank, id := range c.ids {
 		n := counts[id]
@@ -68,12 +71,12 @@ func newCorpus(ids []uint) *corpus {
 		c.keep = append(c.keep, uint32(float64(likely*math.MaxUint32)))
 		sum += power34(n)
 	}
-	below := 0.0
+	below, size := 0.0, max(noiseTable, 4*len(c.ids))
 	for token, n := range c.counts {
 		below += power34(n)
-		end := int(float64(below / sum * noiseTable))
+		end := int(float64(below / sum * float64(size)))
 		if token == len(c.counts)-1 {
-			end = noiseTable // whatever rounding has made of it
+			end = size // whatever rounding has made of it
 		}
 		for len(c.noise) < end {
 			c.noise = append(c.noise, int32(token))
@@ -179,6 +182,7 @@ type passage struct {
 	offsets []int   // ids[offsets[i]:offsets[i+1]] are those of centre i
 
 	before      int // tokens of rows between the noise and the passage
+	window      int // of the corpus
 	centre, row int // where in the batch centres and rows begin
 }
 
@@ -194,8 +198,8 @@ type minibatch struct {
 
 // Bounds of what a passage has.
 const (
-	mostRows = noiseSize + passageSize + 2*window
-	mostIDs  = passageSize * (noiseSize + 2*window)
+	mostRows = noiseSize + passageSize + 2*mostWindow
+	mostIDs  = passageSize * (noiseSize + 2*mostWindow)
 )
 
 // places are the numbers from 0 on.
@@ -221,12 +225,14 @@ func (s *sampler) draw(b *minibatch) {
 	}
 	n := min(batchSize, len(s.passages)-s.next)
 	b.passages, b.centres, b.rows, b.pairs = b.passages[:n], b.centres[:0], b.rows[:0], 0
+	window := s.corpus.window
 	for k, span := range s.passages[s.next : s.next+n] {
 		p := &b.passages[k]
+		p.window = window
 		p.centre, p.row = len(b.centres), len(b.rows)
 		b.centres = append(b.centres, s.kept[span.lo:span.hi]...)
 		for range noiseSize {
-			b.rows = append(b.rows, s.corpus.noise[s.dice.below(noiseTable)])
+			b.rows = append(b.rows, s.corpus.noise[s.dice.below(len(s.corpus.noise))])
 		}
 		from := max(span.first, span.lo-window)
 		p.before = span.lo - from

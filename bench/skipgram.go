@@ -52,10 +52,10 @@ var logisticTable = func() (table [2*logisticEnd*logisticSteps + 1]float32) {
 	return table
 }()
 
-// newTables returns what training begins with: uniform numbers in one table and, as in word2vec, zeros in the other.
-func newTables(tokens int, seed uint64) (in, out rowvec.Matrix) {
-	in, out = newMatrix(tokens, skipDim), newMatrix(tokens, skipDim)
-	philox.Uniform(in.Data, seed, streamTable, 0, skipLimit)
+// newTables returns what training begins with: uniform numbers up to limit in one table and, as in word2vec, zeros in the other.
+func newTables(tokens, dim int, limit float32, seed uint64) (in, out rowvec.Matrix) {
+	in, out = newMatrix(tokens, dim), newMatrix(tokens, dim)
+	philox.Uniform(in.Data, seed, streamTable, 0, limit)
 	return in, out
 }
 
@@ -170,14 +170,14 @@ func rowsFrom(m rowvec.Matrix, first, n int) rowvec.Matrix {
 // more calls, and more would be more products that nobody asks for.
 const (
 	together = 8
-	mostNear = together + 2*window
+	mostNear = together + 2*mostWindow
 )
 
 // near returns the rows that centre i and those that are scored with it may have as neighbours.
 func (p *passage) near(i int) (first, end int) {
 	i &^= together - 1
 	at := noiseSize + p.before + i
-	return max(noiseSize, at-window), min(len(p.rows), at+together+window)
+	return max(noiseSize, at-p.window), min(len(p.rows), at+together+p.window)
 }
 
 // score sets the scores of a passage.
@@ -270,7 +270,7 @@ func newNaiveSkipGram(in, out rowvec.Matrix) *naiveSkipGram {
 func (s *naiveSkipGram) train(b *minibatch) error {
 	for k := range b.passages {
 		p := &b.passages[k]
-		clear(s.dOut)
+		clear(s.dOut[:len(p.rows)*skipDim])
 		for i, token := range p.centres {
 			centre := row(s.in.weights, int(token), skipDim)
 			clear(s.dIn)

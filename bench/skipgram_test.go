@@ -71,8 +71,8 @@ func TestSkipGramSameBits(t *testing.T) {
 // TestSkipGramGradient holds the gradients of a batch against differences of its loss.
 func TestSkipGramGradient(t *testing.T) {
 	c := newCorpus(babble(12000))
-	in, out := newTables(len(c.ids), 3)
-	outputs, _ := newTables(len(c.ids), 4)
+	in, out := newTables(len(c.ids), skipDim, skipLimit, 3)
+	outputs, _ := newTables(len(c.ids), skipDim, skipLimit, 4)
 	copy(out.Data, outputs.Data)
 	b := newMinibatch()
 	newSampler(c, c.train, 5, streamTrain).draw(b)

@@ -68,7 +68,7 @@ type learner struct {
 }
 
 func newLearner(name string, c *corpus, workers int) (*learner, error) {
-	in, out := newTables(len(c.ids), skipSeed)
+	in, out := newTables(len(c.ids), skipDim, skipLimit, skipSeed)
 	s, err := newSkipGram(in, out, workers)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func newLearner(name string, c *corpus, workers int) (*learner, error) {
 }
 
 func newNaiveLearner(c *corpus) *learner {
-	in, out := newTables(len(c.ids), skipSeed)
+	in, out := newTables(len(c.ids), skipDim, skipLimit, skipSeed)
 	s := newNaiveSkipGram(in, out)
 	l := &learner{name: "naive", train: s.train}
 	l.tables = []rowvec.Matrix{in, out, in, out}
@@ -229,7 +229,7 @@ func (t *lesson) judge(c *corpus, in, out rowvec.Matrix) (float64, error) {
 	}
 	all := 0.0
 	for token, n := range c.counts {
-		noise[token] = exact.Log(noise[token] / noiseTable)
+		noise[token] = exact.Log(max(noise[token], 0.5) / float64(len(c.noise))) // rare ones may have no place there
 		unigram[token] = float64(float64(n) * float64(c.keep[token]))
 		all += unigram[token]
 	}

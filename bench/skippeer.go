@@ -13,6 +13,9 @@ import (
 // steps, and it adds up in other orders.
 const pyTorchNear = 0.02
 
+// peerRows is how many rows every passage has there.
+const peerRows = noiseSize + passageSize + 2*window
+
 // pyTorchLearner is skip-gram in PyTorch. It gets its batches ready-made: the time that drawing them takes is not counted.
 type pyTorchLearner struct {
 	python  *python
@@ -21,7 +24,7 @@ type pyTorchLearner struct {
 }
 
 func newPyTorchLearner(c *corpus, p *python) (*pyTorchLearner, error) {
-	in, out := newTables(len(c.ids), skipSeed)
+	in, out := newTables(len(c.ids), skipDim, skipLimit, skipSeed)
 	_, err := p.ask(request{
 		Do: "learn", Vocab: len(c.ids), Dim: skipDim, N: noiseSize,
 		Rate: skipRate, Initial: skipInitial, Epsilon: skipEpsilon,
@@ -44,23 +47,23 @@ func (l *pyTorchLearner) round(batches int) (time.Duration, error) {
 // what weighs nothing changes nothing.
 func (b *minibatch) padded() []int32 {
 	n := len(b.passages)
-	all := []int32{int32(n), passageSize, mostRows, int32(b.pairs)}
+	all := []int32{int32(n), passageSize, peerRows, int32(b.pairs)}
 	add := func(size int) []int32 {
 		all = append(all, make([]int32, size)...)
 		return all[len(all)-size:]
 	}
-	all = slices.Grow(all, n*(2*passageSize+mostRows)+2*b.pairs)
-	centres, rows, weights := add(n*passageSize), add(n*mostRows), add(n*passageSize)
+	all = slices.Grow(all, n*(2*passageSize+peerRows)+2*b.pairs)
+	centres, rows, weights := add(n*passageSize), add(n*peerRows), add(n*passageSize)
 	of, near := add(b.pairs)[:0], add(b.pairs)[:0]
 	for k := range b.passages {
 		p := &b.passages[k]
 		copy(centres[k*passageSize:], p.centres)
-		copy(rows[k*mostRows:], p.rows)
+		copy(rows[k*peerRows:], p.rows)
 		for i := range p.centres {
 			lo, noise := p.neighbours(i)
 			weights[k*passageSize+i] = int32(math.Float32bits(noiseWeight(noise - lo)))
 			for _, id := range p.ids[lo:noise] {
-				of, near = append(of, int32(k*passageSize+i)), append(near, int32(k*mostRows)+id)
+				of, near = append(of, int32(k*passageSize+i)), append(near, int32(k*peerRows)+id)
 			}
 		}
 	}
