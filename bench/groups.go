@@ -159,8 +159,8 @@ func (t *trained) words(c *corpus, from int) (rows []int) {
 
 func (p *precision) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nOf the %d nearest of %s that occur at least %d times, so much is of the same\n"+
-		"group. The groups, in bench/groups.go, are older than all vectors that they were held against.\n\n",
+	fmt.Fprintf(&b, "\nOf the %d nearest of %s that occur at least %d times, so much is of the\n"+
+		"same group. The groups, in bench/groups.go, are older than the vectors.\n\n",
 		p.Nearby, plural(p.Candidates, "word"), judgeFrom)
 	fmt.Fprintf(&b, "%-18s%8s%10s%10s%10s\n", "group", "words", "trained", "before", "chance")
 	for _, x := range append(slices.Clone(p.Groups), p.All) {

@@ -54,6 +54,7 @@ type trainSettings struct {
 	workers             int
 	tokens              bool
 	resume, force, json bool
+	limit               int // of steps: the training ends there as if interrupted; 0 for none
 }
 
 func runTrain(args []string, stdout, stderr io.Writer) int {
@@ -191,11 +192,12 @@ func train(s *trainSettings, stdout, stderr io.Writer) (*trainReport, error) {
 		}
 	}
 	begin := time.Now()
+	course.limit = s.limit
 	if err := course.run(ctx, g, r, stderr); err != nil {
 		return nil, err
 	}
 	r.Seconds = time.Since(begin).Seconds()
-	t.origin.Complete = ctx.Err() == nil
+	t.origin.Complete = course.pass == s.Passes
 	r.Done = course.done()
 	release := stop
 	if !t.origin.Complete {
@@ -320,6 +322,7 @@ type course struct {
 	batch   *minibatch
 	pass    int // that are complete
 	steps   int
+	limit   int // of steps, unless 0
 }
 
 // newCourse returns nil if there is nothing to train on.
@@ -356,7 +359,7 @@ func (c *course) run(ctx context.Context, g *skipGram, r *trainReport, stderr io
 	shown := int(c.done() / float64(c.Passes) * parts)
 	bar.add(shown)
 	defer bar.done()
-	for c.pass < c.Passes && ctx.Err() == nil {
+	for c.pass < c.Passes && ctx.Err() == nil && (c.limit == 0 || c.steps < c.limit) {
 		c.next()
 		c.Steps = c.steps
 		done := c.done() / float64(c.Passes)
