@@ -1,0 +1,98 @@
+package picture
+
+import (
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+const labelSize = 11.5
+
+// labels are those of a panel, as gonum's plots draw them.
+type labels struct{ panel *Panel }
+
+func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	place := func(at Point) vg.Point { return vg.Point{X: toX(at.X), Y: toY(at.Y)} }
+	var marked []vg.Point
+	for _, s := range l.panel.Series {
+		if s.Colour != Faint {
+			for _, at := range s.Points {
+				marked = append(marked, place(at))
+			}
+		}
+	}
+	var words []word
+	for _, x := range l.panel.Labels {
+		s := style(labelSize, nil)
+		words = append(words, word{place(x.At), s.Width(x.Text), labelSize})
+	}
+	for i, box := range arrange(words, marked, c.Rectangle) {
+		x := l.panel.Labels[i]
+		at := words[i].at
+		// A line leads to a label that has found room only further away.
+		near := vg.Point{X: min(max(at.X, box.Min.X), box.Max.X), Y: min(max(at.Y, box.Min.Y), box.Max.Y)}
+		if dx, dy := near.X-at.X, near.Y-at.Y; math.Hypot(float64(dx), float64(dy)) > 8 {
+			c.StrokeLine2(draw.LineStyle{Color: Faint.rgba(), Width: 0.6}, at.X, at.Y, near.X, near.Y)
+		}
+		c.FillText(style(labelSize, x.Colour.rgba()), vg.Point{X: box.Min.X, Y: box.Min.Y + 0.22*labelSize}, x.Text)
+	}
+}
+
+// word is a label to be placed: the point that it belongs to, and its size.
+type word struct {
+	at            vg.Point
+	width, height vg.Length
+}
+
+// arrange returns a place for each word within bounds: near its point, over no other word, and over few marks.
+func arrange(words []word, marks []vg.Point, bounds vg.Rectangle) []vg.Rectangle {
+	placed := make([]vg.Rectangle, 0, len(words))
+	for _, w := range words {
+		best, least := vg.Rectangle{}, math.Inf(1)
+		for ring := range 8 {
+			r := 6 + 7*vg.Length(ring)
+			for k := range 16 {
+				sin, cos := math.Sincos(float64(k) * math.Pi / 8)
+				// The middle of the word, so that its nearest side is about r away.
+				x := w.at.X + vg.Length(cos)*(r+w.width/2)
+				y := w.at.Y + vg.Length(sin)*(r+w.height/2)
+				box := vg.Rectangle{
+					Min: vg.Point{X: x - w.width/2, Y: y - w.height/2},
+					Max: vg.Point{X: x + w.width/2, Y: y + w.height/2},
+				}
+				if cost := cost(box, placed, marks, bounds) + float64(ring) + 0.01*float64(k); cost < least {
+					best, least = box, cost
+				}
+			}
+		}
+		placed = append(placed, best)
+	}
+	return placed
+}
+
+// cost says how bad a place is: out of bounds, over other words, over marks.
+func cost(box vg.Rectangle, placed []vg.Rectangle, marks []vg.Point, bounds vg.Rectangle) float64 {
+	sum := 0.0
+	if box.Min.X < bounds.Min.X || box.Max.X > bounds.Max.X || box.Min.Y < bounds.Min.Y || box.Max.Y > bounds.Max.Y {
+		sum += 1000
+	}
+	for _, other := range placed {
+		if overlap(box, other) {
+			sum += 100
+		}
+	}
+	for _, at := range marks {
+		const room = 3
+		if overlap(box, vg.Rectangle{Min: vg.Point{X: at.X - room, Y: at.Y - room}, Max: vg.Point{X: at.X + room, Y: at.Y + room}}) {
+			sum += 2.5
+		}
+	}
+	return sum
+}
+
+func overlap(a, b vg.Rectangle) bool {
+	return a.Min.X < b.Max.X && b.Min.X < a.Max.X && a.Min.Y < b.Max.Y && b.Min.Y < a.Max.Y
+}
