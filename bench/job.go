@@ -30,6 +30,7 @@ type settings struct {
 	text                   string
 	batch, rounds, workers int
 	quick                  bool
+	plots                  string // where pictures go, or ""
 }
 
 // model is a layer with its parameters, which naive loops work on too.
@@ -158,6 +159,7 @@ func layerReport(s settings, stderr io.Writer, sides func(*model) []side) (*repo
 	}
 	bar.done()
 	r.CopyGBs = j.copyBytes() / median(copies) / 1e9
+	r.ids = text
 	r.SkipGram, err = learn(text, s, stderr, nil)
 	return r, err
 }

@@ -22,6 +22,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/rowvec/rowvec/bench/picture"
 )
 
 // command is what the first argument can name.
@@ -98,6 +100,7 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 	flags.IntVar(&s.rounds, "rounds", 11, "measure this many `rounds`")
 	flags.IntVar(&s.workers, "workers", 1, "`goroutines` of the layer and the training; the naive loops and copy always have one")
 	flags.BoolVar(&s.quick, "quick", false, "only the first 5,000 tokens, in batches of 2, for 3 rounds, and a short training: a smoke test")
+	flags.StringVar(&s.plots, "plots", "", "draw pictures, PNG and SVG, and "+picture.PageName+" with all of them into this `directory`")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if status, done := parse(flags, args); done {
 		return status
@@ -106,11 +109,19 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 		fmt.Fprintln(stderr, "bench: -batch, -rounds and -workers must be at least 1")
 		return 2
 	}
+	if s.plots != "" {
+		if err := picture.MakeDirectory(s.plots); err != nil {
+			return exit(fmt.Errorf("-plots: %w", err), stderr)
+		}
+	}
 	r, err := layerReport(s, stderr, sides)
 	if err == nil && *asJSON {
 		err = r.writeJSON(stdout)
 	} else if err == nil {
 		err = r.writeTable(stdout)
+	}
+	if err == nil && s.plots != "" {
+		err = savePictures(s, r, stderr)
 	}
 	return exit(err, stderr)
 }

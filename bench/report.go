@@ -24,6 +24,8 @@ type report struct {
 	CopyGBs   float64  `json:"copy_gb_per_s"` // both directions
 	Results   []result `json:"results"`
 	SkipGram  *lesson  `json:"skip_gram,omitempty"` // of a text that is long enough
+
+	ids []uint // the whole text, for pictures
 }
 
 // result is one line of the report: medians over rounds.

@@ -39,6 +39,8 @@ type lesson struct {
 	SameBits  bool           `json:"same_bits"` // of all sides, in every weight and every sum of Adagrad
 	Results   []lessonResult `json:"results"`
 	Nearest   []neighbours   `json:"nearest"`
+
+	vectors *vectors // for pictures
 }
 
 // lessonResult is one line of the report: medians over rounds.
@@ -193,6 +195,8 @@ func learn(ids []uint, s settings, stderr io.Writer, p *python) (*lesson, error)
 		}
 		t.add("PyTorch", first, seconds[0], seconds[len(all)])
 	}
+	before, _ := newTables(len(c.ids), skipSeed)
+	t.vectors = &vectors{c, before, first.tables[0]}
 	t.Nearest, err = nearest(c, first.tables[0])
 	return t, err
 }

@@ -3,6 +3,7 @@ package picture
 import (
 	"image"
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -114,7 +115,7 @@ func (p *Panel) plot(low bool) (*plot.Plot, error) {
 		one.Add(plotter.NewImage(p.Heat.image(), -0.5, -0.5, float64(width)-0.5, float64(height)-0.5))
 	}
 	for _, s := range p.Series {
-		if err := s.addTo(one); err != nil {
+		if err := p.add(&s, one); err != nil {
 			return nil, err
 		}
 	}
@@ -122,6 +123,7 @@ func (p *Panel) plot(low bool) (*plot.Plot, error) {
 		one.Add(&labels{p})
 	}
 	// What is drawn must not widen the axes.
+	from, to = p.place(from), p.place(to)
 	one.X.Min, one.X.Max, one.Y.Min, one.Y.Max = from.X, to.X, from.Y, to.Y
 	return one, nil
 }
@@ -136,10 +138,19 @@ func setAxis(to *plot.Axis, a *Axis, low, high float64, most int) {
 	to.LineStyle.Width, to.Tick.LineStyle.Width, to.Tick.Length = 0.8, 0.8, 4
 	to.Padding = 4
 	to.Tick.Marker = plot.ConstantTicks(a.ticks(low, high, most))
-	if a.Log {
-		to.Scale = plot.LogScale{}
-	}
 }
+
+// place returns where on the axis a number is. gonum has a scale of logarithms too, but leaves room at the end of an axis for
+// a label that it puts in the middle.
+func (a *Axis) place(x float64) float64 {
+	if a.Log {
+		return math.Log10(x)
+	}
+	return x
+}
+
+// place returns where between the axes a point is.
+func (p *Panel) place(at Point) Point { return Point{p.X.place(at.X), p.Y.place(at.Y)} }
 
 // image has squares of several dots for a number, so that whoever makes it larger or smaller does not blur it much.
 func (h *Heat) image() image.Image {
@@ -156,10 +167,10 @@ func (h *Heat) image() image.Image {
 	return all
 }
 
-func (s *Series) addTo(one *plot.Plot) error {
+func (p *Panel) add(s *Series, one *plot.Plot) error {
 	points := make(plotter.XYs, len(s.Points))
 	for i, at := range s.Points {
-		points[i].X, points[i].Y = at.X, at.Y
+		points[i] = plotter.XY(p.place(at))
 	}
 	if len(points) == 0 {
 		return nil
@@ -185,6 +196,9 @@ func (s *Series) addTo(one *plot.Plot) error {
 
 func (s *Series) lineStyle() draw.LineStyle {
 	l := draw.LineStyle{Color: s.Colour.rgba(), Width: 1.7}
+	if s.Colour == Faint {
+		l.Width = 0.9
+	}
 	if s.Line == Dashed {
 		l.Dashes = []vg.Length{6, 4}
 	}
@@ -197,10 +211,19 @@ type discs struct{}
 func (discs) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	var path vg.Path
 	path.Move(vg.Point{X: at.X + s.Radius, Y: at.Y})
-	path.Arc(at, s.Radius, 0, 2*3.141592653589793)
+	path.Arc(at, s.Radius, 0, 2*math.Pi)
 	path.Close()
 	c.SetColor(s.Color)
 	c.Fill(path)
+}
+
+// diamonds is a square that stands on a corner.
+type diamonds struct{}
+
+func (diamonds) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
+	c.FillPolygon(s.Color, []vg.Point{
+		{X: at.X + s.Radius, Y: at.Y}, {X: at.X, Y: at.Y + s.Radius}, {X: at.X - s.Radius, Y: at.Y}, {X: at.X, Y: at.Y - s.Radius},
+	})
 }
 
 func (s *Series) glyphStyle() draw.GlyphStyle {
@@ -212,6 +235,8 @@ func (s *Series) glyphStyle() draw.GlyphStyle {
 		g.Shape = draw.BoxGlyph{}
 	case Triangle:
 		g.Shape, g.Radius = draw.PyramidGlyph{}, 4.2
+	case Diamond:
+		g.Shape, g.Radius = diamonds{}, 4.6
 	}
 	return g
 }

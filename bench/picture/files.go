@@ -45,7 +45,9 @@ func (p *Picture) SVG() ([]byte, error) {
 // that stand out from it are variables of the page.
 func (p *Picture) inline() (string, error) {
 	s, err := p.svg(false)
-	for name, c := range map[string]color.NRGBA{"ink": Ink.rgba(), "faint": Faint.rgba(), "grid": grid} {
+	for name, c := range map[string]color.NRGBA{
+		"ink": Ink.rgba(), "faint": Faint.rgba(), "blue": Blue.rgba(), "grid": grid,
+	} {
 		s = strings.ReplaceAll(s, hex(c), "var(--"+name+")")
 	}
 	return s, err
@@ -80,7 +82,7 @@ func (p *Picture) svg(titled bool) (string, error) {
 	_, body, _ := strings.Cut(b.String(), "xlink\">\n") // after the start of the root element
 	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%d" height="%g" viewBox="0 0 %[1]d %[2]g">`+
 		"\n<title>%[3]s</title>\n", Width, height, html.EscapeString(p.Title))
-	body = strings.ReplaceAll(body, "xlink:href=", "href=")
+	body = strings.ReplaceAll(body, "xlink:href=", `preserveAspectRatio="none" href=`)
 	body = strings.ReplaceAll(body, "data:image/jpg;", "data:image/png;")
 	body = strings.ReplaceAll(body, "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "")
 	body = textElement.ReplaceAllStringFunc(body, withLength)

@@ -15,12 +15,18 @@ type labels struct{ panel *Panel }
 
 func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	place := func(at Point) vg.Point { return vg.Point{X: toX(at.X), Y: toY(at.Y)} }
+	place := func(at Point) vg.Point {
+		at = l.panel.place(at)
+		return vg.Point{X: toX(at.X), Y: toY(at.Y)}
+	}
 	var marked []vg.Point
 	for _, s := range l.panel.Series {
-		if s.Colour != Faint {
-			for _, at := range s.Points {
+		for i, at := range s.Points {
+			if s.Colour != Faint {
 				marked = append(marked, place(at))
+			}
+			if i > 0 && s.Line != NoLine {
+				marked = append(marked, along(place(s.Points[i-1]), place(at))...)
 			}
 		}
 	}
@@ -39,6 +45,17 @@ func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		c.FillText(style(labelSize, x.Colour.rgba()), vg.Point{X: box.Min.X, Y: box.Min.Y + 0.22*labelSize}, x.Text)
 	}
+}
+
+// along returns points of a line, a few points apart from each other.
+func along(a, b vg.Point) (all []vg.Point) {
+	const step = 5
+	n := math.Ceil(math.Hypot(float64(b.X-a.X), float64(b.Y-a.Y)) / step)
+	for k := 0.0; k < n; k++ {
+		part := vg.Length(k / n)
+		all = append(all, vg.Point{X: a.X + part*(b.X-a.X), Y: a.Y + part*(b.Y-a.Y)})
+	}
+	return all
 }
 
 // word is a label to be placed: the point that it belongs to, and its size.

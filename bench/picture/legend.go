@@ -76,7 +76,7 @@ func (s Scale) entry() entry {
 	colours := first + t.Width(low) + gap
 	end := colours + bar + gap
 	return entry{end + t.Width(high), func(c draw.Canvas, at vg.Point) {
-		put := func(x vg.Length, words string) { c.FillText(t, vg.Point{X: at.X + x, Y: at.Y}, words) }
+		put := func(x vg.Length, words string) { c.FillText(t, vg.Point{X: at.X + x, Y: at.Y + 1}, words) }
 		put(0, s.Label)
 		put(first, low)
 		put(end, high)
@@ -105,6 +105,6 @@ func (s Series) entry() entry {
 		if s.Mark != NoMark {
 			c.DrawGlyph(s.glyphStyle(), vg.Point{X: at.X + begin/2, Y: at.Y})
 		}
-		c.FillText(t, vg.Point{X: at.X + begin + gap, Y: at.Y}, s.Name)
+		c.FillText(t, vg.Point{X: at.X + begin + gap, Y: at.Y + 1}, s.Name)
 	}}
 }

@@ -81,6 +81,7 @@ const (
 	Disc
 	Square
 	Triangle
+	Diamond
 )
 
 // Label is a word beside a point, at a place where it covers no other label.
@@ -159,6 +160,11 @@ func (p *Panel) span() (low, high Point) {
 	if p.Heat != nil {
 		add(Point{-0.5, -0.5})
 		add(Point{float64(len(p.Heat.Rows[0])) - 0.5, float64(len(p.Heat.Rows)) - 0.5})
+	}
+	if len(p.Labels) > 0 && p.Heat == nil { // words need room
+		const part = 0.08
+		dx, dy := part*(high.X-low.X), part*(high.Y-low.Y)
+		low, high = Point{low.X - dx, low.Y - dy}, Point{high.X + dx, high.Y + dy}
 	}
 	p.X.widen(&low.X, &high.X)
 	p.Y.widen(&low.Y, &high.Y)

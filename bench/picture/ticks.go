@@ -24,7 +24,7 @@ func (a *Axis) ticks(low, high float64, most int) []plot.Tick {
 	}
 	var ticks []plot.Tick
 	for _, x := range at {
-		ticks = append(ticks, plot.Tick{Value: x, Label: number(x)})
+		ticks = append(ticks, plot.Tick{Value: a.place(x), Label: number(x)})
 	}
 	return ticks
 }
@@ -51,12 +51,24 @@ func rounds(low, high float64, most int) []float64 {
 	}
 }
 
-// powers returns at most so many powers of ten.
+// powers returns at most so many powers of ten, and where there are few, twice and five times them.
 func powers(low, high float64, most int) []float64 {
+	for _, digits := range [][]float64{{1, 2, 5}, {1, 3}} {
+		var all []float64
+		for e := math.Floor(math.Log10(low)); e <= math.Log10(high); e++ {
+			for _, digit := range digits {
+				if x := digit * math.Pow(10, e); x >= low*(1-1e-9) && x <= high*(1+1e-9) {
+					all = append(all, x)
+				}
+			}
+		}
+		if len(all) <= most {
+			return all
+		}
+	}
 	first, last := math.Ceil(math.Log10(low)-1e-9), math.Floor(math.Log10(high)+1e-9)
-	step := math.Ceil((last - first + 1) / float64(most))
 	var all []float64
-	for e := first; e <= last; e += max(1, step) {
+	for e := first; e <= last; e += max(1, math.Ceil((last-first+1)/float64(most))) {
 		all = append(all, math.Pow(10, e))
 	}
 	return all
