@@ -47,17 +47,6 @@ func float64s(m rowvec.Matrix, n int) [][]float64 {
 	return rows
 }
 
-// largest returns the largest absolute value.
-func largest(rows [][]float64) float64 {
-	most := 0.0
-	for _, row := range rows {
-		for _, x := range row {
-			most = max(most, math.Abs(x))
-		}
-	}
-	return most
-}
-
 func heatPicture(m rowvec.Matrix) *picture.Picture {
 	return &picture.Picture{
 		Name: "positions", Title: "Sinusoidal positions, element by element", Height: 330,
@@ -76,9 +65,6 @@ func heatPicture(m rowvec.Matrix) *picture.Picture {
 // drawnWaves are dims that are drawn as waves.
 var drawnWaves = []int{0, 1, 8, 16, 32, 64}
 
-// wavelength returns after how many positions a dim comes back.
-func wavelength(dim int) float64 { return 2 * math.Pi * math.Pow(10000, float64(dim-dim%2)/drawnDim) }
-
 func wavePicture(m rowvec.Matrix) *picture.Picture {
 	p := &picture.Picture{
 		Name: "waves", Title: "Single dims are waves", Height: 700,
@@ -95,7 +81,7 @@ func wavePicture(m rowvec.Matrix) *picture.Picture {
 			s.Points = append(s.Points, picture.Point{X: float64(pos), Y: float64(m.Row(pos)[dim])})
 		}
 		panel := picture.Panel{
-			Heading: fmt.Sprintf("dim %d, a %s, %.3g positions long", dim, name, wavelength(dim)),
+			Heading: fmt.Sprintf("dim %d, a %s, %.3g positions long", dim, name, wavelength(dim, drawnDim)),
 			X:       picture.Axis{Max: drawnOffsets}, Y: picture.Axis{Label: "value", Min: -1.1, Max: 1.1, Ticks: []float64{-1, 0, 1}},
 			Series: []picture.Series{s},
 		}
@@ -137,8 +123,8 @@ func vectorPicture(m rowvec.Matrix) *picture.Picture {
 	return p
 }
 
-// cosines returns the similarity of each of the first n rows to each.
-func cosines(m rowvec.Matrix, n int) (rows [][]float64, least float64) {
+// cosineMatrix returns the similarity of each of the first n rows to each.
+func cosineMatrix(m rowvec.Matrix, n int) (rows [][]float64, least float64) {
 	least = 1
 	for i := range n {
 		row := make([]float64, n)
@@ -152,7 +138,7 @@ func cosines(m rowvec.Matrix, n int) (rows [][]float64, least float64) {
 }
 
 func cosinePicture(m rowvec.Matrix) *picture.Picture {
-	rows, least := cosines(m, drawnOffsets)
+	rows, least := cosineMatrix(m, drawnOffsets)
 	return &picture.Picture{
 		Name: "cosines", Title: "Cosine similarity between positions", Height: 440,
 		Text: "Positions resemble those next to them, and how much depends on nothing but how far they are apart: along each " +
@@ -238,25 +224,4 @@ func errorPicture() (*picture.Picture, error) {
 			Series: []picture.Series{half, usual, ours},
 		}},
 	}, nil
-}
-
-// learnedPicture shows what positions have become that were trained.
-func learnedPicture(before, after rowvec.Matrix) *picture.Picture {
-	was, is := float64s(before, before.Rows), float64s(after, after.Rows)
-	most := largest(is)
-	if most == 0 {
-		most = 1
-	}
-	most = math.Ceil(most*10) / 10
-	scale := picture.Scale{Label: "value", Signed: true, Min: -most, Max: most}
-	x, y := picture.Axis{Label: fmt.Sprintf("dim, of %d", after.Cols)}, picture.Axis{Label: "position in tokens"}
-	return &picture.Picture{
-		Name: "learned", Title: "Positions learned from a task of order", Height: 620,
-		Text: "A model that has to tell which of two tokens comes first learns vectors for positions. They begin as noise; " +
-			"what training makes of them changes steadily from the first position to the last.",
-		Panels: []picture.Panel{
-			{Heading: "before", X: picture.Axis{}, Y: y, Heat: &picture.Heat{Rows: was, Scale: scale}},
-			{Heading: "after", X: x, Y: y, Heat: &picture.Heat{Rows: is, Scale: scale}},
-		},
-	}
 }

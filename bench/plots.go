@@ -36,7 +36,11 @@ func savePictures(s settings, r *report, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	add(positions...)
+	learned, err := learnPositions(s.quick, s.workers, stderr)
+	if err != nil {
+		return err
+	}
+	add(append(positions, learned.picture())...)
 	if r.SkipGram != nil {
 		words, err := wordPicture(r.SkipGram.vectors)
 		if err != nil {

@@ -16,9 +16,9 @@ import (
 // Sizes in points.
 const (
 	margin    = 8
-	titleSize = 15
-	textSize  = 12.5
-	tickSize  = 12
+	titleSize = 16
+	textSize  = 13.5
+	tickSize  = 13
 	leading   = 1.3 // of a line, in its size
 	between   = 10  // panels
 )

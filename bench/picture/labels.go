@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-const labelSize = 11.5
+const labelSize = 12
 
 // labels are those of a panel, as gonum's plots draw them.
 type labels struct{ panel *Panel }
@@ -19,14 +19,20 @@ func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
 		at = l.panel.place(at)
 		return vg.Point{X: toX(at.X), Y: toY(at.Y)}
 	}
-	var marked []vg.Point
+	var marks []mark
 	for _, s := range l.panel.Series {
+		weight := 2.5
+		if s.Colour == Faint {
+			weight = 0.25
+		}
 		for i, at := range s.Points {
-			if s.Colour != Faint {
-				marked = append(marked, place(at))
+			if s.Mark != NoMark {
+				marks = append(marks, mark{place(at), weight})
 			}
 			if i > 0 && s.Line != NoLine {
-				marked = append(marked, along(place(s.Points[i-1]), place(at))...)
+				for _, at := range along(place(s.Points[i-1]), place(at)) {
+					marks = append(marks, mark{at, 2.5})
+				}
 			}
 		}
 	}
@@ -35,7 +41,7 @@ func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
 		s := style(labelSize, nil)
 		words = append(words, word{place(x.At), s.Width(x.Text), labelSize})
 	}
-	for i, box := range arrange(words, marked, c.Rectangle) {
+	for i, box := range arrange(words, marks, c.Rectangle) {
 		x := l.panel.Labels[i]
 		at := words[i].at
 		// A line leads to a label that has found room only further away.
@@ -64,8 +70,14 @@ type word struct {
 	width, height vg.Length
 }
 
+// mark is a point that is better not covered.
+type mark struct {
+	at     vg.Point
+	weight float64
+}
+
 // arrange returns a place for each word within bounds: near its point, over no other word, and over few marks.
-func arrange(words []word, marks []vg.Point, bounds vg.Rectangle) []vg.Rectangle {
+func arrange(words []word, marks []mark, bounds vg.Rectangle) []vg.Rectangle {
 	placed := make([]vg.Rectangle, 0, len(words))
 	for _, w := range words {
 		best, least := vg.Rectangle{}, math.Inf(1)
@@ -91,7 +103,7 @@ func arrange(words []word, marks []vg.Point, bounds vg.Rectangle) []vg.Rectangle
 }
 
 // cost says how bad a place is: out of bounds, over other words, over marks.
-func cost(box vg.Rectangle, placed []vg.Rectangle, marks []vg.Point, bounds vg.Rectangle) float64 {
+func cost(box vg.Rectangle, placed []vg.Rectangle, marks []mark, bounds vg.Rectangle) float64 {
 	sum := 0.0
 	if box.Min.X < bounds.Min.X || box.Max.X > bounds.Max.X || box.Min.Y < bounds.Min.Y || box.Max.Y > bounds.Max.Y {
 		sum += 1000
@@ -101,10 +113,12 @@ func cost(box vg.Rectangle, placed []vg.Rectangle, marks []vg.Point, bounds vg.R
 			sum += 100
 		}
 	}
-	for _, at := range marks {
+	for _, m := range marks {
 		const room = 3
-		if overlap(box, vg.Rectangle{Min: vg.Point{X: at.X - room, Y: at.Y - room}, Max: vg.Point{X: at.X + room, Y: at.Y + room}}) {
-			sum += 2.5
+		if overlap(box, vg.Rectangle{
+			Min: vg.Point{X: m.at.X - room, Y: m.at.Y - room}, Max: vg.Point{X: m.at.X + room, Y: m.at.Y + room},
+		}) {
+			sum += m.weight
 		}
 	}
 	return sum
