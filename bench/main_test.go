@@ -33,7 +33,9 @@ func newton(t *testing.T) {
 func TestQuick(t *testing.T) {
 	newton(t)
 	var out, errs bytes.Buffer
-	if status := run([]string{"-quick", "-json"}, &out, &errs); status != 0 || errs.Len() > 0 {
+	dir := filepath.Join(t.TempDir(), "plots")
+	status := run([]string{"-quick", "-json", "-plots", dir}, &out, &errs)
+	if want := "10 pictures and " + filepath.Join(dir, "report.html") + "\n"; status != 0 || errs.String() != want {
 		t.Fatalf("exit status %d: %s", status, &errs)
 	}
 	var r report
@@ -85,6 +87,8 @@ func TestQuick(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
+	checkPictures(t, dir)
+	t.Run("page", func(t *testing.T) { checkPage(t, filepath.Join(dir, "report.html")) })
 }
 
 func TestNewtonHasAllTokens(t *testing.T) {
