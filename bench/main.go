@@ -150,19 +150,23 @@ func parse(flags *flag.FlagSet, args []string) (status int, done bool) {
 	return 0, false
 }
 
-// parseMixed is parse for commands that take arguments, which it returns. Flags may stand in front of them, between them or
-// behind them.
-func parseMixed(flags *flag.FlagSet, args []string) (rest []string, status int, done bool) {
+// parseMixed is parse for commands that take arguments, which it returns. Flags may stand before them, between them and behind
+// them.
+func parseMixed(flags *flag.FlagSet, args []string) (others []string, status int, done bool) {
 	for {
-		switch err := flags.Parse(args); {
-		case errors.Is(err, flag.ErrHelp):
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 			return nil, 0, true
-		case err != nil:
+		} else if err != nil {
 			return nil, 2, true
-		case flags.NArg() == 0:
-			return rest, 0, false
 		}
-		rest, args = append(rest, flags.Arg(0)), flags.Args()[1:]
+		rest := flags.Args()
+		if len(rest) == 0 {
+			return others, 0, false
+		}
+		if n := len(args) - len(rest); n > 0 && args[n-1] == "--" {
+			return append(others, rest...), 0, false
+		}
+		others, args = append(others, rest[0]), rest[1:]
 	}
 }
 

@@ -204,7 +204,7 @@ func errorPicture() (*picture.Picture, error) {
 		for _, s := range []struct {
 			series *picture.Series
 			off    float64
-		}{{&ours, x.Rowvec}, {&usual, x.Float32}} {
+		}{{&ours, x.Sinusoidal}, {&usual, x.Float32}} {
 			if s.off > 0 { // 0 has no place on the axis
 				s.series.Points = append(s.series.Points, picture.Point{X: float64(x.Position), Y: s.off})
 			}

@@ -138,7 +138,7 @@ func (t *trained) spelledLike(word string) []string {
 		if !ok || slices.Contains(near, other) {
 			continue
 		}
-		switch d := distance(want, []rune(other), best); {
+		switch d := edits(want, []rune(other), best); {
 		case d < best || d == best && d > 0 && near == nil:
 			best, near = d, []string{other}
 		case d == best && d > 0 && len(near) < 3:
@@ -148,9 +148,9 @@ func (t *trained) spelledLike(word string) []string {
 	return near
 }
 
-// distance returns how many letters have to be added, removed or replaced, or neighbours swapped, to make b of a; some
+// edits returns how many letters have to be added, removed or replaced, or neighbours swapped, to make b of a; some
 // number above limit if there are more.
-func distance(a, b []rune, limit int) int {
+func edits(a, b []rune, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1
 	}

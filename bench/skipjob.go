@@ -195,7 +195,7 @@ func learn(ids []uint, s settings, stderr io.Writer, p *python) (*lesson, error)
 		}
 		t.add("PyTorch", first, seconds[0], seconds[len(all)])
 	}
-	before, _ := newTables(len(c.ids), skipSeed)
+	before, _ := newTables(len(c.ids), skipDim, skipLimit, skipSeed)
 	t.vectors = &vectors{c, before, first.tables[0]}
 	t.Nearest, err = nearest(c, first.tables[0])
 	return t, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -42,7 +41,7 @@ const (
 	trainEnd   = 0.05 // the part of it that is left in the end
 	trainLimit = 0.05 // of the numbers that training begins with
 
-	mostDim        = 4096
+	mostTrainDim   = 4096
 	defaultVectors = "vectors.safetensors"
 	interrupted    = 130 // the exit status of whom Ctrl-C has ended: 128 and the number of the signal
 )
@@ -81,8 +80,8 @@ func runTrain(args []string, stdout, stderr io.Writer) int {
 	case s.Least < 1 || s.Passes < 1 || s.workers < 1:
 		fmt.Fprintln(stderr, "bench: -min, -passes and -workers must be at least 1")
 		return 2
-	case s.Dim < 1 || s.Dim > mostDim || s.Window < 1 || s.Window > mostWindow:
-		fmt.Fprintf(stderr, "bench: -dim must be between 1 and %d, and -window between 1 and %d\n", mostDim, mostWindow)
+	case s.Dim < 1 || s.Dim > mostTrainDim || s.Window < 1 || s.Window > mostWindow:
+		fmt.Fprintf(stderr, "bench: -dim must be between 1 and %d, and -window between 1 and %d\n", mostTrainDim, mostWindow)
 		return 2
 	case s.force && s.resume:
 		fmt.Fprintln(stderr, "bench: -force begins anew and -resume does not: only one of them makes sense")
@@ -108,25 +107,6 @@ func runTrain(args []string, stdout, stderr io.Writer) int {
 		return interrupted
 	}
 	return exit(err, stderr)
-}
-
-// parseMixed parses flags that may stand before, between and behind other arguments, which it returns.
-func parseMixed(flags *flag.FlagSet, args []string) (others []string, status int, done bool) {
-	for {
-		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-			return nil, 0, true
-		} else if err != nil {
-			return nil, 2, true
-		}
-		rest := flags.Args()
-		if len(rest) == 0 {
-			return others, 0, false
-		}
-		if n := len(args) - len(rest); n > 0 && args[n-1] == "--" {
-			return append(others, rest...), 0, false
-		}
-		others, args = append(others, rest[0]), rest[1:]
-	}
 }
 
 // trainReport is what has come of a training.

@@ -452,12 +452,12 @@ func TestDistance(t *testing.T) {
 		{"kitten", "sitting", 3}, {"", "abc", 3}, {"abcd", "badc", 2}, {"été", "ete", 2},
 	} {
 		for _, pair := range [][2]string{{x.a, x.b}, {x.b, x.a}} {
-			if got := distance([]rune(pair[0]), []rune(pair[1]), 10); got != x.want {
-				t.Errorf("distance of %q and %q: %d, want %d", pair[0], pair[1], got, x.want)
+			if got := edits([]rune(pair[0]), []rune(pair[1]), 10); got != x.want {
+				t.Errorf("edits of %q and %q: %d, want %d", pair[0], pair[1], got, x.want)
 			}
 		}
 	}
-	if got := distance([]rune("abc"), []rune("abcdef"), 2); got != 3 {
+	if got := edits([]rune("abc"), []rune("abcdef"), 2); got != 3 {
 		t.Errorf("%d, above the limit of 2", got)
 	}
 }
