@@ -530,3 +530,8 @@ func ExampleFormatError() {
 	}
 	// Output: tensor "token.weight" has shape [3, 4] and not [5, 4]
 }
+
+func ExampleFormatError_Error() {
+	fmt.Println((&lookup.FormatError{Path: "model.safetensors", Problem: "too short"}).Error())
+	// Output: rowvec: model.safetensors: too short
+}
