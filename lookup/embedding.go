@@ -1,6 +1,7 @@
-// Package lookup turns token ids into vectors, and learns them: token tables, bags of tokens and the complete embedding
-// layer of a transformer, forward and backward, as PyTorch's nn.Embedding, nn.EmbeddingBag and the layers built on them do,
-// on the kernels of package rowvec.
+// Package lookup turns token ids into vectors, and learns these vectors, on the kernels of package rowvec.
+//
+// It has token tables, bags of tokens and the complete embedding layer of a transformer, forward and backward, which do
+// what PyTorch's nn.Embedding, nn.EmbeddingBag and the layers built on them do.
 //
 // Training costs what a batch touches. A Gradient holds the rows that were looked up, each once, and an Optimizer reads
 // and writes only those; or it takes a batch as it is, and its gradient is never held. Dense gradients are there too.
