@@ -748,3 +748,33 @@ func anchors(text string) []string {
 	}
 	return all
 }
+
+// TestEverythingIsListed wants each fuzz target in the table of fuzz/README.md, and each command in that of
+// bench/README.md and in the comment of its package.
+func TestEverythingIsListed(t *testing.T) {
+	read := func(file string) string {
+		text, err := os.ReadFile(filepath.Join("..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	listed := func(file, name string) {
+		if !regexp.MustCompile(`(?m)^\|.*` + regexp.QuoteMeta(name) + `\b`).MatchString(read(file)) {
+			t.Errorf("%s does not list %s", file, name)
+		}
+	}
+	for _, names := range look(t).tests {
+		for _, name := range names {
+			if strings.HasPrefix(name, "Fuzz") {
+				listed("fuzz/README.md", name)
+			}
+		}
+	}
+	for _, c := range commands() {
+		listed("bench/README.md", "`go run ./bench "+c.name)
+		if !strings.Contains(read("bench/main.go"), "//	go run ./bench "+c.name) {
+			t.Errorf("the comment of bench/main.go does not list %s", c.name)
+		}
+	}
+}
