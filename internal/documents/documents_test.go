@@ -1,7 +1,6 @@
-package main
+package documents
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/doc"
@@ -19,16 +18,17 @@ import (
 	"unicode"
 )
 
-// The documents are held to what there is. Of each fenced block,
-//
-//   - ```go is compiled: a program by itself, which is also run, and whose output has to be that of an ```output block
-//     behind it, if there is one; anything else as the body of a function whose parameters are what a comment in front of
-//     the block declares, <!-- given: ids []int32, dst rowvec.Matrix -->;
-//   - ```sh is taken apart: flags, subcommands, packages, patterns, files, ports and variables must exist, and commands that
-//     take no time are run;
-//   - ```text is what something prints, and any other language a mistake.
-//
-// Inline code that is a command is taken apart too, pkg.Name must be exported, and links must lead to files.
+// root is that of the repository, as seen from this package.
+const root = "../.."
+
+// TestMain leaves the documents alone where there is no workspace: they speak of bench, which is a module of its own.
+func TestMain(m *testing.M) {
+	if os.Getenv("GOWORK") == "off" {
+		fmt.Println("skipped: GOWORK=off")
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // fenced is a fenced block of a document.
 type fenced struct {
@@ -96,11 +96,11 @@ func parseDocument(file, text string) (document, error) {
 func documents(t *testing.T) []document {
 	t.Helper()
 	var all []document
-	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if e.IsDir() && path != ".." && (e.Name()[0] == '.' || e.Name() == "testdata") {
+		if e.IsDir() && path != root && (e.Name()[0] == '.' || e.Name() == "testdata") {
 			return fs.SkipDir
 		}
 		if filepath.Ext(path) != ".md" {
@@ -110,7 +110,7 @@ func documents(t *testing.T) []document {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel("..", path)
+		rel, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func imports(text string) string {
 // tool runs go in the root of the repository.
 func tool(args ...string) (string, error) {
 	c := exec.Command("go", args...)
-	c.Dir = ".."
+	c.Dir = root
 	out, err := c.CombinedOutput()
 	return string(out), err
 }
@@ -268,11 +268,18 @@ type surroundings struct {
 	ports    map[string]bool     // GOOS and GOARCH
 	tests    map[string][]string // names of tests, benchmarks and fuzz targets by directory
 	settings map[string]bool     // ROWVEC_... in the sources
+	usages   map[string]string   // of bench, "", and its commands
 }
+
+// found is what look has found before.
+var found *surroundings
 
 func look(t *testing.T) surroundings {
 	t.Helper()
-	s := surroundings{flags: map[string]bool{}, ports: map[string]bool{}, tests: map[string][]string{}, settings: map[string]bool{}}
+	if found != nil {
+		return *found
+	}
+	s := surroundings{flags: map[string]bool{}, ports: map[string]bool{}, tests: map[string][]string{}, settings: map[string]bool{}, usages: map[string]string{}}
 	for _, topic := range []string{"testflag", "build", "test"} {
 		out, err := tool("help", topic)
 		if err != nil {
@@ -290,9 +297,24 @@ func look(t *testing.T) surroundings {
 		goos, goarch, _ := strings.Cut(port, "/")
 		s.ports[goos], s.ports[goarch] = true, true
 	}
+	bench := filepath.Join(t.TempDir(), "bench")
+	if out, err := tool("build", "-o", bench, "./bench"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	usage := func(args ...string) string {
+		out, err := exec.Command(bench, append(args, "-h")...).CombinedOutput()
+		if err != nil {
+			t.Errorf("bench %v -h: %v", args, err)
+		}
+		return string(out)
+	}
+	s.usages[""] = usage()
+	for _, m := range regexp.MustCompile(`(?m)^  go run ./bench ([a-z]\w*)`).FindAllStringSubmatch(s.usages[""], -1) {
+		s.usages[m[1]] = usage(m[1])
+	}
 	test := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz|Example)\w*)\(`)
 	setting := regexp.MustCompile(`ROWVEC_[A-Z]\w*`)
-	err = filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(path) != ".go" {
 			return err
 		}
@@ -313,6 +335,7 @@ func look(t *testing.T) surroundings {
 	if err != nil {
 		t.Fatal(err)
 	}
+	found = &s
 	return s
 }
 
@@ -353,7 +376,7 @@ func (s surroundings) check(words []string) error {
 // exists checks a path of the repository, which documents write from its root.
 func exists(path string) error {
 	path = strings.TrimPrefix(path, "$PWD/")
-	_, err := os.Stat(filepath.Join("..", filepath.FromSlash(path)))
+	_, err := os.Stat(filepath.Join(root, filepath.FromSlash(path)))
 	return err
 }
 
@@ -364,7 +387,7 @@ func (s surroundings) checkGo(verb string, args []string) error {
 			return fmt.Errorf("go run of nothing")
 		}
 		if args[0] == "./bench" {
-			return checkBench(args[1:])
+			return s.checkBench(args[1:])
 		}
 		if strings.Contains(args[0], "@") {
 			return nil // a tool of others, with its version
@@ -398,7 +421,7 @@ func (s surroundings) checkTest(args []string) error {
 		a := args[i]
 		if a == "." || strings.HasPrefix(a, "./") {
 			all := strings.HasSuffix(a, "...")
-			dir := filepath.Join("..", strings.TrimSuffix(a, "..."))
+			dir := filepath.Join(root, strings.TrimSuffix(a, "..."))
 			if _, err := os.Stat(dir); err != nil {
 				return err
 			}
@@ -436,7 +459,7 @@ func (s surroundings) checkTest(args []string) error {
 		}
 	}
 	if dirs == nil {
-		dirs = []string{".."}
+		dirs = []string{root}
 	}
 	for name, p := range patterns {
 		p, _, _ = strings.Cut(p, "/") // what is behind it are subtests
@@ -454,31 +477,25 @@ func (s surroundings) checkTest(args []string) error {
 	return nil
 }
 
-// checkBench checks the arguments of this program against what -h prints. What is asked for -h alone is so run.
-func checkBench(args []string) error {
-	var ask []string
+// checkBench checks the arguments of bench against what -h prints.
+func (s surroundings) checkBench(args []string) error {
+	name := ""
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		if !slices.ContainsFunc(commands(), func(c command) bool { return c.name == args[0] }) {
-			return fmt.Errorf("no command %q of bench", args[0])
-		}
-		ask, args = args[:1], args[1:]
+		name, args = args[0], args[1:]
 	} else if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-peers") }) {
-		ask = []string{"peers"}
+		name = "peers"
 	}
-	var out, errs bytes.Buffer
-	if status := run(append(slices.Clone(ask), "-h"), &out, &errs); status != 0 {
-		return fmt.Errorf("%v -h: exit status %d", ask, status)
+	usage, ok := s.usages[name]
+	if !ok {
+		return fmt.Errorf("bench has no command %q", name)
 	}
 	for _, a := range args {
 		if !strings.HasPrefix(a, "-") {
 			continue
 		}
-		name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
-		if name == "h" || name == "peers" {
-			continue
-		}
-		if !regexp.MustCompile(`(?m)^  -` + regexp.QuoteMeta(name) + `\b`).MatchString(errs.String()) {
-			return fmt.Errorf("bench %v has no flag -%s", ask, name)
+		flag, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if flag != "h" && flag != "peers" && !regexp.MustCompile(`(?m)^  -`+regexp.QuoteMeta(flag)+`\b`).MatchString(usage) {
+			return fmt.Errorf("bench %s has no flag -%s", name, flag)
 		}
 	}
 	return nil
@@ -514,8 +531,8 @@ func TestCommandsOfDocuments(t *testing.T) {
 			}
 		}
 	}
-	// The comments of this program's package, which go doc prints.
-	f, err := parser.ParseFile(token.NewFileSet(), "main.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	// The comment of the program, which go doc prints.
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "bench", "main.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -572,7 +589,7 @@ type exported struct {
 func parsePackage(t *testing.T, dir string) exported {
 	t.Helper()
 	x := exported{names: map[string]bool{}, examples: map[string]*doc.Example{}}
-	files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -712,9 +729,9 @@ func TestNamesAndLinks(t *testing.T) {
 			if strings.Contains(target, "://") {
 				continue
 			}
-			file := filepath.Join("..", filepath.Dir(d.file), target)
+			file := filepath.Join(root, filepath.Dir(d.file), target)
 			if target == "" {
-				file = filepath.Join("..", d.file)
+				file = filepath.Join(root, d.file)
 			}
 			text, err := os.ReadFile(file)
 			if info, e := os.Stat(file); e == nil && info.IsDir() {
@@ -753,7 +770,7 @@ func anchors(text string) []string {
 // bench/README.md and in the comment of its package.
 func TestEverythingIsListed(t *testing.T) {
 	read := func(file string) string {
-		text, err := os.ReadFile(filepath.Join("..", file))
+		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -764,17 +781,21 @@ func TestEverythingIsListed(t *testing.T) {
 			t.Errorf("%s does not list %s", file, name)
 		}
 	}
-	for _, names := range look(t).tests {
+	s := look(t)
+	for _, names := range s.tests {
 		for _, name := range names {
 			if strings.HasPrefix(name, "Fuzz") {
 				listed("fuzz/README.md", name)
 			}
 		}
 	}
-	for _, c := range commands() {
-		listed("bench/README.md", "`go run ./bench "+c.name)
-		if !strings.Contains(read("bench/main.go"), "//	go run ./bench "+c.name) {
-			t.Errorf("the comment of bench/main.go does not list %s", c.name)
+	for name := range s.usages {
+		if name == "" {
+			continue
+		}
+		listed("bench/README.md", "`go run ./bench "+name)
+		if !strings.Contains(read("bench/main.go"), "//	go run ./bench "+name) {
+			t.Errorf("the comment of bench/main.go does not list %s", name)
 		}
 	}
 }
