@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/doc"
+	"go/format"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -161,6 +162,9 @@ func TestGoOfDocuments(t *testing.T) {
 	names := map[string]fenced{}
 	for _, d := range documents(t) {
 		for i, b := range d.blocks {
+			if formatted, err := format.Source([]byte(b.text)); b.language == "go" && (err != nil || string(formatted) != b.text) {
+				t.Errorf("%v: gofmt has it as\n%s%v", b, formatted, err)
+			}
 			switch {
 			case b.language != "go":
 			case strings.HasPrefix(b.text, "package "):
