@@ -184,7 +184,8 @@ func TestGoOfDocuments(t *testing.T) {
 			default:
 				name := fmt.Sprintf("fragment%d.go", len(names))
 				names[name] = b
-				text := fmt.Sprintf("package main\n\n%s\nfunc fragment%d(%s) {\n%s}\n", imports(b.given+"\n"+b.text), len(names), b.given, b.text)
+				text := fmt.Sprintf("package main\n\n%s\nfunc fragment%d(%s) {\n%s}\n",
+					imports(b.given+"\n"+b.text), len(names), b.given, b.text)
 				file := filepath.Join(dir, name)
 				if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 					t.Fatal(err)
@@ -283,7 +284,8 @@ func look(t *testing.T) surroundings {
 	if found != nil {
 		return *found
 	}
-	s := surroundings{flags: map[string]bool{}, ports: map[string]bool{}, tests: map[string][]string{}, settings: map[string]bool{}, usages: map[string]string{}}
+	s := surroundings{flags: map[string]bool{}, ports: map[string]bool{}, tests: map[string][]string{},
+		settings: map[string]bool{}, usages: map[string]string{}}
 	for _, topic := range []string{"testflag", "build", "test"} {
 		out, err := tool("help", topic)
 		if err != nil {
@@ -536,7 +538,8 @@ func TestCommandsOfDocuments(t *testing.T) {
 		}
 	}
 	// The comment of the program, which go doc prints.
-	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "bench", "main.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
+	main := filepath.Join(root, "bench", "main.go")
+	f, err := parser.ParseFile(token.NewFileSet(), main, nil, parser.ParseComments|parser.PackageClauseOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
