@@ -35,6 +35,7 @@ type kernel struct {
 	method    lookup.Method // of the optimizer that it takes steps of, whose gradients are sparse; nil for none
 	norms     bool          // needs parameters of a normalisation, whose sums are in an order of our own
 	segments  bool          // needs types of tokens
+	finds     bool          // needs room for neighbours
 	scores    bool          // needs scores of positions against chosen rows, each of them a sum in an order of our own
 }
 

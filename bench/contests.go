@@ -170,6 +170,20 @@ var contests = []contest{
 		team:   bertLayer,
 	},
 	{
+		title: "Nearest, the rows with the 10 greatest dot products for each query", kernel: nearestRows(), unit: "query", units: perID,
+		shapes: []shape{{vocab: 50257, dim: 768, ids: 64, dist: "uniform", cache: "cold"}},
+		out:    func(m *memory) []float32 { return m.found.Scores },
+		near:   1e-5,
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+			if err != nil {
+				return nil, err
+			}
+			s, err := lookup.NewSimilarity(e, lookup.Dot)
+			return func([]int32) error { return s.Nearest(m.found, m.rows) }, err
+		},
+	},
+	{
 		title: "AddScaled, y += a*x", kernel: kernelOf("AddScaled"), unit: "call", units: func(shape) int { return 1 },
 		shapes: []shape{{n: 512, cache: "warm"}, {n: 4096, cache: "warm"}},
 		out:    func(m *memory) []float32 { return m.y },
@@ -340,5 +354,24 @@ func sinusoidal() *kernel {
 			}
 			return s.Fill(m.positions, 0)
 		},
+	}
+}
+
+// neighboursFound is how many neighbours a search finds for each query, as in peers.py.
+const neighboursFound = 10
+
+// nearestRows is a search by rows in their order; ids do not matter. It has the time of reading the table beside it, once for
+// each 16 queries.
+func nearestRows() *kernel {
+	return &kernel{
+		name:  "Nearest",
+		bytes: func(s shape) int { return 4 * s.dim * (s.vocab + s.ids) },
+		finds: true,
+		naive: func(m *memory, _ []int32) { naiveNearest(m.found, m.table.Data, m.rows.Data, m.table.Cols) },
+		peers: []peer{{name: "vek32 Sum, once for 16 queries", yardstick: true, run: func(m *memory, _ []int32) {
+			for range (m.rows.Rows + 15) / 16 {
+				vek32.Sum(m.table.Data)
+			}
+		}}},
 	}
 }

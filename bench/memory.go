@@ -26,6 +26,7 @@ type memory struct {
 	segments  rowvec.Matrix   // a row for each type of tokens
 	types     []int           // of tokens: half of each sequence has the other
 	scores    rowvec.Matrix   // of positions against rows of table
+	found     *lookup.Neighbours
 	scale     float32
 	x, y      []float32 // vectors
 
@@ -98,6 +99,9 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	}
 	if k.scores {
 		m.scores = rowvec.Matrix{Rows: s.seq, Cols: s.ids, Data: make([]float32, s.seq*s.ids), Stride: s.ids}
+	}
+	if k.finds {
+		m.found = must1(lookup.NewNeighbours(s.ids, min(s.vocab, neighboursFound)))
 	}
 	if k.norms {
 		m.affine = matrix(&a.affine, 4, affinePart)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/lookup"
 )
 
 // The loops that a Go programmer writes without a library, over rows of dim elements without gaps. They spare the
@@ -53,6 +54,26 @@ func naiveEmbedBackward[I rowvec.ID](tokens, positions []float32, ids []I, dim i
 func naiveAddBatches(dst, src []float32, n, dim, seq int) {
 	for i := range n {
 		naiveAdd(row(dst, i%seq, dim), row(src, i, dim))
+	}
+}
+
+// naiveNearest keeps the best rows of each query in their order.
+func naiveNearest(found *lookup.Neighbours, table, queries []float32, dim int) {
+	for q := range len(queries) / dim {
+		ids, scores := found.IDs[q*found.K:][:found.K], found.Scores[q*found.K:][:found.K]
+		n := 0
+		for id := range len(table) / dim {
+			score := naiveDot(row(queries, q, dim), row(table, id, dim))
+			if n == len(ids) && score <= scores[n-1] {
+				continue
+			}
+			n = min(n+1, len(ids))
+			at := n - 1
+			for ; at > 0 && scores[at-1] < score; at-- {
+				ids[at], scores[at] = ids[at-1], scores[at-1]
+			}
+			ids[at], scores[at] = id, score
+		}
 	}
 }
 

@@ -37,6 +37,7 @@ np = torch = None
 FLOAT = 4  # bytes
 PART = 1000  # numbers that the contents of one buffer start behind those of the one before
 NORM_EPSILON = 1e-5  # as in contenders.go
+FOUND = 10  # neighbours that a search finds, as in contests.go
 HEAD = 64  # elements of a head that is rotated, as in contenders.go
 RATE, EPSILON, BETA1, BETA2 = 0.1, 0.01, 0.9, 0.999  # of optimizers, as in steps.go
 
@@ -116,6 +117,8 @@ class Job:
             "BagMean": (bag, "rows", False, bags),
             "BagMax": (bag, "rows", False, bags),
             "LayerNorm": ({"table": per_id, "rows": per_id, "affine": (4, self.dim)}, "rows", False, norms),
+            "Nearest": ({"table": per_token, "rows": per_id, "found": (self.ids, min(self.vocab, FOUND))},
+                        "found", False, searches),
             "BERT": ({"table": per_token, "positions": per_position, "segments": (2, self.dim), "rows": per_id,
                       "affine": (4, self.dim)}, "rows", False, berts),
         }[self.kernel]
@@ -388,6 +391,31 @@ def scatters(job, lib, v):
 
 def nothing(_):
     """Stands for what a method in place returns."""
+
+
+def searches(job, lib, v):
+    """The rows with the greatest dot products, the best first; of what is written, the products are compared."""
+    table, queries, found = v.table, v.rows, v.found
+    k, vocab = found.shape[1], job.vocab
+    if lib is np:
+        scores, every = np.empty((job.ids, vocab), np.float32), np.arange(job.ids)[:, None]
+
+        def partition(_):
+            np.matmul(queries, table.T, out=scores)
+            best = np.argpartition(scores, vocab - k, 1)[:, vocab - k:]
+            values = scores[every, best]
+            order = np.argsort(-values, 1)
+            found[:] = values[every, order]
+            return best[every, order]
+        name, search = "NumPy q @ E.T, argpartition", partition
+    else:
+        scores, ids = torch.empty(job.ids, vocab), torch.empty(job.ids, k, dtype=torch.int64)
+
+        def top(_):
+            torch.mm(queries, table.T, out=scores)
+            torch.topk(scores, k, 1, out=(found, ids))
+        name, search = "torch mm, topk", top
+    yield name, each(search), lambda _: found
 
 
 def axpys(job, lib, v):
