@@ -5,7 +5,7 @@
 //	go run ./bench peers      the same jobs as NumPy, PyTorch, vek and gonum
 //	go run ./bench memory     what embeddings weigh
 //	go run ./bench lookup     what a lookup costs, by vocabulary and batch
-//	go run ./bench positions  how exact positions are, near and far
+//	go run ./bench positions  learned positions against sinusoidal ones, and a task of order that takes positions
 //	go run ./bench train      vectors of the words of a text
 //	go run ./bench similar    the words with the nearest of these vectors
 //	go test -bench . ./bench  the same kernels as benchmarks, for benchstat
@@ -42,7 +42,7 @@ func commands() []command {
 			}},
 		{"memory", "[flags] [VOCABxDIM ...]", "what embeddings weigh", runMemory},
 		{"lookup", "[flags]", "what a lookup costs, by vocabulary and batch", runLookup},
-		{"positions", "[flags]", "how exact positions are, near and far", runPositions},
+		{"positions", "[flags]", "learned against sinusoidal, how exact, and a task of order", runPositions},
 		{"train", "[flags] [TEXT]", "vectors of the words of a text, by default of Newton's Opticks", runTrain},
 		{"similar", "[flags] WORD...", "the words with the nearest of these vectors", runSimilar},
 	}

@@ -202,6 +202,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"-h"}, 0, "positions"},
 		{[]string{"positions", "-h"}, 0, "-json"},
 		{[]string{"positions", "-rounds", "3"}, 2, "-rounds"},
+		{[]string{"positions", "-workers", "0"}, 2, "at least 1"},
 		{[]string{"positions", "far"}, 2, `unknown argument "far"`},
 	} {
 		var out, errs bytes.Buffer

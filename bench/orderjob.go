@@ -347,22 +347,22 @@ func (r *orderReport) conclusion() string {
 	}
 	fmt.Fprintf(&b, `
 solved          the check from which on at least %.0f%% are right
-places unseen   right where A and B stand at two places, never neighbours, that no sentence of
-                the training has them at: the answer follows from other sentences
-%-16sright of sentences twice as long as any of the training. Learned positions say
-                %q
-                and are interpolated by Resized. Sinusoidal ones go on, which does not mean
-                that a model understands them there.
+places unseen   right where A and B stand at two places, never neighbours, that no
+                sentence of the training has them at: others tell the answer
+%-16sright of sentences twice as long as any of the training. Learned positions
+                say "%s"
+                and are interpolated by Resized. Sinusoidal ones go on, which does not
+                mean that a model understands them there.
 `, 100*orderSolved, fmt.Sprintf("%d tokens long", 2*r.Longest), refusal)
 
-	fmt.Fprintf(&b, "\nThe learned positions, %d x %d, before and after\n\n%8s%10s%11s%12s   cosine of those apart by", r.Learned.Rows,
+	fmt.Fprintf(&b, "\nThe learned positions, %d x %d, before and after\n\n%8s%10s%11s%12s   cosine at distance", r.Learned.Rows,
 		r.Learned.Cols, "", "variance", "on a line", "in order")
 	for _, distance := range shownDistances {
 		fmt.Fprintf(&b, "%6d", distance)
 	}
 	b.WriteByte('\n')
 	for i, l := range []lineUp{r.Before, r.After} {
-		fmt.Fprintf(&b, "%-8s%10.5f%10.1f%%%6d of %d%26s", []string{"before", "after"}[i], l.Variance, 100*l.Share,
+		fmt.Fprintf(&b, "%-8s%10.5f%10.1f%%%6d of %d%21s", []string{"before", "after"}[i], l.Variance, 100*l.Share,
 			len(l.Cosines)-l.Inverted, len(l.Cosines), "")
 		for _, distance := range shownDistances {
 			fmt.Fprintf(&b, "%6.2f", l.Cosines[distance-1])

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,7 +17,7 @@ import (
 
 func TestPositionsCommand(t *testing.T) {
 	var out, errs bytes.Buffer
-	if status := run([]string{"positions", "-json"}, &out, &errs); status != 0 || errs.Len() > 0 {
+	if status := run([]string{"positions", "-quick", "-json"}, &out, &errs); status != 0 || errs.Len() > 0 {
 		t.Fatalf("exit status %d: %s", status, &errs)
 	}
 	var r positionsReport
@@ -24,7 +26,54 @@ func TestPositionsCommand(t *testing.T) {
 	if err := in.Decode(&r); err != nil {
 		t.Fatal(err)
 	}
+	if len(r.Memory) != 6 || r.Variance.Dim != 64 || r.Beyond.Dim != 64 || len(r.Differences) != 4 || len(r.Rotations) != 4 ||
+		len(r.Similarities) != 2 || len(r.Results) < 5 || len(r.Levels) != len(isa.Available) || r.Order.Steps != quickSteps ||
+		!slices.Equal(r.Order.Levels, r.Levels) {
+		t.Errorf("%+v", r)
+	}
+	// What is printed is the same again: the report of the JSON, part by part.
+	out.Reset()
+	if status := run([]string{"positions", "-quick", "-workers", "2"}, &out, &errs); status != 0 || errs.Len() > 0 {
+		t.Fatalf("exit status %d: %s", status, &errs)
+	}
+	r.Order.Learned, r.Order.Initial = newMatrix(orderMax, orderDim), newMatrix(orderMax, orderDim) // of which the text has the size
+	for i, want := range []string{
+		r.memoryText(), r.Variance.text(), r.Beyond.text(), r.differencesText(), r.rotationsText(), r.similaritiesText(), r.table(),
+		r.Order.heading(), r.Order.line(), r.Order.conclusion(),
+		"    learned    2,048      512     1,048,576       4.0\n", " sinusoidal      any      512             0       0.0\n",
+		"start is 512, want at most 511", "   64             512     ", "same bits at " + r.Levels[0], "100.0%",
+		"none               never           50.0%                   50.0%\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("part %d: no %q in\n%s", i, want, &out)
+		}
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(line); n > 91 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+// TestPositionsNowhereToWrite: no part is worked out that nobody can read.
+func TestPositionsNowhereToWrite(t *testing.T) {
+	wrong := errors.New("disk full")
+	calls := 0
+	_, err := reportPositions(true, orderSettings{}, func(string) error {
+		calls++
+		return wrong
+	})
+	if err != wrong || calls != 1 {
+		t.Errorf("error %v after %d calls", err, calls)
+	}
+}
+
+func TestPositionErrors(t *testing.T) {
 	positions := []int64{512, 2047, 65535, 999999, 1 << 24}
+	r, err := measurePositions([]int{64, 512}, append(positions, 1<<31-1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if math.MaxInt > math.MaxInt32 {
 		positions = append(positions, 1<<31-1)
 	}
@@ -49,20 +98,8 @@ func TestPositionsCommand(t *testing.T) {
 			t.Errorf("%+v, want about %g", x, want)
 		}
 	}
-
-	out.Reset()
-	if status := run([]string{"positions"}, &out, &errs); status != 0 || errs.Len() > 0 {
-		t.Fatalf("exit status %d: %s", status, &errs)
-	}
-	for _, want := range []string{"   64             512     ", "  512         999,999     ", "the same bits at\n                    " + r.Levels[0]} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
-		}
-	}
-	for line := range strings.Lines(out.String()) {
-		if n := utf8.RuneCountInString(line); n > 91 {
-			t.Errorf("%d columns: %s", n, line)
-		}
+	if text := r.table(); !strings.Contains(text, "  512         999,999     ") {
+		t.Error(text)
 	}
 }
 

@@ -440,8 +440,10 @@ func (r *positionsReport) memoryText() string {
 		}
 		fmt.Fprintf(&b, "%11s%9s%9s%14s%10.1f\n", x.Positions, limit, thousands(x.Dim), thousands(x.Parameters), x.MB)
 	}
-	b.WriteString("\nLearned positions are trained, which takes their size three times more with Adam. Sinusoidal\n" +
-		"ones are worked out as they are needed, or kept in a table that nobody trains.\n")
+	b.WriteString(`
+Learned positions are trained, which takes their size three times more with Adam.
+Sinusoidal ones are worked out as they are needed, or kept in a table that nobody trains.
+`)
 	return b.String()
 }
 
@@ -508,9 +510,9 @@ func (r *positionsReport) differencesText() string {
 		fmt.Fprintf(&b, "%5d%13s%18s%14.4f%13.6f%12.1e\n", x.Dim, x.Positions, against, x.Correlation, x.Turned, x.Off)
 	}
 	b.WriteString(`
-Sinusoidal differences over the same distance are alike close by, and need not be further on:
-but one is always the other, turned by the positions between them (R, below). Learned ones
-know nothing of distances before any training.
+Sinusoidal differences over the same distance are alike close by, and need not be further
+on: but one is always the other, turned by the positions between them (R, below). Learned
+ones know nothing of distances before any training.
 `)
 	return b.String()
 }
@@ -526,10 +528,10 @@ func (r *positionsReport) rotationsText() string {
 		fmt.Fprintf(&b, "%5d%6d%14.1e%11.1e%16.1e%20.2f\n", x.Dim, x.K, x.Closed, x.Fitted, x.Stretch, x.Learned)
 	}
 	fmt.Fprintf(&b, `
-R(k) turns each pair of columns by k times its frequency. A linear map of each pair, fitted to
-%d positions by least squares, finds the same rotation: it stretches nothing. Both are judged
-by the %d positions behind. Off is the length of what is wrong as a share of that of what is
-right: 1 for learned positions before any training, which no such map foretells.
+R(k) turns each pair of columns by k times its frequency. A linear map of each pair,
+fitted to %d positions by least squares, is the same rotation: it stretches nothing. Both
+are judged by the %d positions behind. Off is the length of what is wrong as a share of
+what is right: 1 for learned positions before any training, which no such map foretells.
 `, rotationsFit, rotationsFit)
 	return b.String()
 }
