@@ -56,8 +56,8 @@ type groupPrecision struct {
 	Chance  float64 `json:"chance"` // what is to be expected of random vectors
 }
 
-// judge returns the precision of vectors, and that of those before they were trained; nil if the text has fewer than two
-// words of each group. A token is judged as the word that it is, in upper or lower case, and no word is a neighbour of itself.
+// judge returns the precision of vectors, and that of those before they were trained; nil if the text has of no group two
+// words. A token is judged as the word that it is, in upper or lower case, and no word is a neighbour of itself.
 func (t *trained) judge(c *corpus, vectors, before rowvec.Matrix, workers int) (*precision, error) {
 	groupOf := make(map[string]int)
 	for g, group := range groups {

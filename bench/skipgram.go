@@ -52,7 +52,8 @@ var logisticTable = func() (table [2*logisticEnd*logisticSteps + 1]float32) {
 	return table
 }()
 
-// newTables returns what training begins with: uniform numbers up to limit in one table and, as in word2vec, zeros in the other.
+// newTables returns what training begins with: uniform numbers up to limit in one table and, as in word2vec, zeros in the
+// other.
 func newTables(tokens, dim int, limit float32, seed uint64) (in, out rowvec.Matrix) {
 	in, out = newMatrix(tokens, dim), newMatrix(tokens, dim)
 	philox.Uniform(in.Data, seed, streamTable, 0, limit)

@@ -155,7 +155,8 @@ func train(s *trainSettings, stdout, stderr io.Writer) (*trainReport, error) {
 	}
 	course := newCourse(c, &t.origin)
 	if course == nil {
-		return nil, fmt.Errorf("%s is too short: it has %s to train on", s.Text, plural(len(x.ids), strings.TrimSuffix(string(s.Units), "s")))
+		unit := strings.TrimSuffix(string(s.Units), "s")
+		return nil, fmt.Errorf("%s is too short: it has %s to train on", s.Text, plural(len(x.ids), unit))
 	}
 	if s.resume {
 		if err := t.resume(s.out, course); err != nil {
@@ -190,8 +191,8 @@ func train(s *trainSettings, stdout, stderr io.Writer) (*trainReport, error) {
 	}
 	r.origin = t.origin
 	if !r.Complete {
-		fmt.Fprintf(stderr, "bench: interrupted after %.1f of %d passes; what has been learnt until then is in %s, and -resume goes on from there\n",
-			r.Done, s.Passes, s.out)
+		fmt.Fprintf(stderr, "bench: interrupted after %.1f of %d passes; "+
+			"what has been learnt until then is in %s, and -resume goes on from there\n", r.Done, s.Passes, s.out)
 	} else if err := r.judge(t, c, in, out); err != nil {
 		return nil, err
 	}

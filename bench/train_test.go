@@ -125,7 +125,8 @@ func TestTrain(t *testing.T) {
 	}
 
 	decode(t, succeed(t, "train", "-tokens", text, "-o", file, "-force", "-json", "-passes", "2"), &r)
-	if r.Units != gpt2Tokens || r.Dim != skipDim || !slices.ContainsFunc(r.Nearest, func(n neighbours) bool { return n.Token == " red" }) {
+	isRed := func(n neighbours) bool { return n.Token == " red" }
+	if r.Units != gpt2Tokens || r.Dim != skipDim || !slices.ContainsFunc(r.Nearest, isRed) {
 		t.Errorf("%+v", r)
 	}
 	for query, want := range map[string]string{"red": `" red"`, `" red"`: `" red"`, `","`: `","`, "GOLD": `" gold"`} {
@@ -140,8 +141,8 @@ func TestTrainTable(t *testing.T) {
 	text := fable(t, 1500)
 	t.Chdir(t.TempDir())
 	out := succeed(t, "train", text, "-passes", "1", "-dim", "8", "-seed", "9")
-	for _, want := range []string{"fable.txt: ", "dim 8, window 5, 1 pass, seed 9", "Nearest by cosine", "colours", "times what random",
-		"Saved in vectors.safetensors. More of them: go run ./bench similar red\n"} {
+	for _, want := range []string{"fable.txt: ", "dim 8, window 5, 1 pass, seed 9", "Nearest by cosine", "colours",
+		"times what random", "Saved in vectors.safetensors. More of them: go run ./bench similar red\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -157,7 +158,8 @@ func TestTrainTable(t *testing.T) {
 	if files, _ := filepath.Glob(".*"); len(files) > 0 {
 		t.Errorf("hidden files %v", files)
 	}
-	fail(t, 1, "vectors.safetensors is there already: -force replaces it, -resume goes on from it, -o names another", "train", text)
+	fail(t, 1, "vectors.safetensors is there already: -force replaces it, -resume goes on from it, -o names another",
+		"train", text)
 
 	// A text that is too short to hold some of it out, without any word of a group.
 	if err := os.WriteFile("short.txt", []byte(strings.Repeat("alpha beta gamma delta ", 50)), 0o666); err != nil {
@@ -294,7 +296,8 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(errs.String(), "what has been learnt until then is in "+file) || !strings.Contains(string(printed), "Nearest by cosine") {
+	if !strings.Contains(errs.String(), "what has been learnt until then is in "+file) ||
+		!strings.Contains(string(printed), "Nearest by cosine") {
 		t.Errorf("%s%s", errs, printed)
 	}
 	x, err := loadTrained(file)
@@ -334,13 +337,15 @@ func TestTrainNewton(t *testing.T) {
 		var r trainReport
 		decode(t, succeed(t, "train", u, "-json", "-o", filepath.Join(t.TempDir(), "v")), &r)
 		p := r.Precision
-		if p.Times < 5 || p.All.Trained < 5*p.All.Before || p.All.Before > 3*p.All.Chance || p.All.Words < 80 || p.Candidates < 900 {
+		if p.Times < 5 || p.All.Trained < 5*p.All.Before || p.All.Before > 3*p.All.Chance ||
+			p.All.Words < 80 || p.Candidates < 900 {
 			t.Errorf("%s: precision %+v", u, p)
 		}
 		if !(r.HeldLoss < r.Unigram-0.15) { // nats; the same on every machine, since all bits are
 			t.Errorf("%s: loss %v, of the unigram baseline %v", u, r.HeldLoss, r.Unigram)
 		}
-		t.Logf("%s: %.1f s, loss %.3f of %.3f, precision %.3f, by chance %.4f", u, r.Seconds, r.HeldLoss, r.Unigram, p.All.Trained, p.All.Chance)
+		t.Logf("%s: %.1f s, loss %.3f of %.3f, precision %.3f, by chance %.4f", u, r.Seconds, r.HeldLoss, r.Unigram,
+			p.All.Trained, p.All.Chance)
 	}
 }
 
@@ -430,7 +435,8 @@ func TestSimilarMisuse(t *testing.T) {
 		{"no list of names", []lookup.Parameter{vectors}, nil},
 		{"no list of names", []lookup.Parameter{vectors}, map[string]string{namesKey: "{}"}},
 		{"1 names for a table of shape [2, 3]", []lookup.Parameter{vectors}, map[string]string{namesKey: `["a"]`}},
-		{"0 names for a table of shape [0, 3]", []lookup.Parameter{{Name: vectorsName, Value: newMatrix(0, 3)}}, map[string]string{namesKey: "[]"}},
+		{"0 names for a table of shape [0, 3]", []lookup.Parameter{{Name: vectorsName, Value: newMatrix(0, 3)}},
+			map[string]string{namesKey: "[]"}},
 		{"origin", []lookup.Parameter{vectors}, map[string]string{namesKey: `["a","b"]`, originKey: "?"}},
 		{`no tensor "vectors"`, []lookup.Parameter{{Name: "weight", Value: newMatrix(2, 3)}}, nil},
 	} {
@@ -526,7 +532,8 @@ func TestPrecision(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	g := p.Groups[0]
-	if g.Group != "colours" || g.Words != 3 || !near(g.Trained, (1./4+1./4+2./5)/3) || !near(g.Chance, (1./4+1./4+2./5)/3) || g.Before != g.Trained {
+	colours := (1./4 + 1./4 + 2./5) / 3
+	if g.Group != "colours" || g.Words != 3 || !near(g.Trained, colours) || !near(g.Chance, colours) || g.Before != g.Trained {
 		t.Errorf("%+v", g)
 	}
 	g = p.Groups[1]
