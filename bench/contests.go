@@ -368,7 +368,7 @@ func nearestRows() *kernel {
 		bytes: func(s shape) int { return 4 * s.dim * (s.vocab + s.ids) },
 		finds: true,
 		naive: func(m *memory, _ []int32) { naiveNearest(m.found, m.table.Data, m.rows.Data, m.table.Cols) },
-		peers: []peer{{name: "vek32 Sum, once for 16 queries", yardstick: true, run: func(m *memory, _ []int32) {
+		peers: []peer{{name: streamed, yardstick: true, run: func(m *memory, _ []int32) {
 			for range (m.rows.Rows + 15) / 16 {
 				vek32.Sum(m.table.Data)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/exact"
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/lookup"
 )
 
 const (
@@ -313,39 +313,44 @@ func nearest(c *corpus, in rowvec.Matrix) ([]neighbours, error) {
 			words, names = append(words, token), append(names, letters)
 		}
 	}
-	var all []neighbours
+	var asked []int
 	for _, name := range shown {
-		i := slices.Index(names, name[1:])
-		if i < 0 {
-			continue
+		if i := slices.Index(names, name[1:]); i >= 0 {
+			asked = append(asked, i)
 		}
-		cosines := make([]float64, len(words))
-		var others []int
-		for k, token := range words {
-			cosines[k] = cosine(in.Row(words[i]), in.Row(token))
-			if k != i {
-				others = append(others, k)
-			}
-		}
-		slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(cosines[b], cosines[a]) })
-		n := neighbours{Token: names[i]}
-		for _, k := range others[:min(len(others), shownNearby)] {
-			n.Tokens, n.Cosines = append(n.Tokens, names[k]), append(n.Cosines, cosines[k])
+	}
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	vectors := newMatrix(len(words), in.Cols)
+	if err := rowvec.Gather(vectors, in, words); err != nil {
+		return nil, err
+	}
+	table, err := lookup.FromMatrix(vectors)
+	if err != nil {
+		return nil, err
+	}
+	similarity, err := lookup.NewSimilarity(table, lookup.Cosine)
+	if err != nil {
+		return nil, err
+	}
+	found, err := lookup.NewNeighbours(len(asked), shownNearby)
+	if err != nil {
+		return nil, err
+	}
+	if err := similarity.NearestTo(found, lookup.Sequence(asked)); err != nil {
+		return nil, err
+	}
+	var all []neighbours
+	for i, word := range asked {
+		n := neighbours{Token: names[word]}
+		ids, cosines := found.Of(i)
+		for k, id := range ids {
+			n.Tokens, n.Cosines = append(n.Tokens, names[id]), append(n.Cosines, float64(cosines[k]))
 		}
 		all = append(all, n)
 	}
 	return all, nil
-}
-
-func cosine(a, b []float32) float64 {
-	var ab, aa, bb float64
-	for i, x := range a {
-		x, y := float64(x), float64(b[i])
-		ab += float64(x * y)
-		aa += float64(x * x)
-		bb += float64(y * y)
-	}
-	return ab / math.Sqrt(float64(aa*bb))
 }
 
 // table has at most 90 columns.
