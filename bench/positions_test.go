@@ -41,7 +41,7 @@ func TestPositionsCommand(t *testing.T) {
 		r.memoryText(), r.Variance.text(), r.Beyond.text(), r.differencesText(), r.rotationsText(), r.similaritiesText(), r.table(),
 		r.Order.heading(), r.Order.line(), r.Order.conclusion(),
 		"    learned    2,048      512     1,048,576       4.0\n", " sinusoidal      any      512             0       0.0\n",
-		"start is 512, want at most 511", "   64             512     ", "same bits at " + r.Levels[0], "100.0%",
+		"start is 512, want at most 511", "   64             512     ", "same bits at\n                    " + r.Levels[0], "100.0%",
 		"none               never           50.0%                   50.0%\n",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -565,3 +565,15 @@ Means over all pairs of %d positions. Of sinusoidal ones all pairs have the same
 `, similarPositions, most)
 	return b.String()
 }
+
+// cosine returns that of the angle between two vectors.
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i, x := range a {
+		x, y := float64(x), float64(b[i])
+		ab += float64(x * y)
+		aa += float64(x * x)
+		bb += float64(y * y)
+	}
+	return ab / math.Sqrt(float64(aa*bb))
+}
