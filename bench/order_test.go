@@ -37,7 +37,7 @@ func TestOrder(t *testing.T) {
 		last := x.History[o.checks]
 		if kind == "none" {
 			for _, c := range x.History {
-				if c.HeldCorrect != 0.5 || !(math.Abs(c.HeldLoss-math.Ln2) < 0.01) {
+				if c.HeldCorrect != 0.5 || !(math.Abs(c.HeldLoss-math.Ln2) < 0.01 && math.Abs(c.Loss-math.Ln2) < 0.01) {
 					t.Errorf("no positions: %+v", c)
 				}
 			}
