@@ -31,7 +31,7 @@ func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			if i > 0 && s.Line != NoLine {
 				for _, at := range along(place(s.Points[i-1]), place(at)) {
-					marks = append(marks, mark{at, 2.5})
+					marks = append(marks, mark{at, 1.2})
 				}
 			}
 		}
@@ -92,7 +92,7 @@ func arrange(words []word, marks []mark, bounds vg.Rectangle) []vg.Rectangle {
 					Min: vg.Point{X: x - w.width/2, Y: y - w.height/2},
 					Max: vg.Point{X: x + w.width/2, Y: y + w.height/2},
 				}
-				if cost := cost(box, placed, marks, bounds) + float64(ring) + 0.01*float64(k); cost < least {
+				if cost := cost(box, placed, marks, bounds) + 1.5*float64(ring) + 0.01*float64(k); cost < least {
 					best, least = box, cost
 				}
 			}
@@ -109,6 +109,8 @@ func cost(box vg.Rectangle, placed []vg.Rectangle, marks []mark, bounds vg.Recta
 		sum += 1000
 	}
 	for _, other := range placed {
+		const room = 5 // between two words on one line
+		other.Min.X, other.Max.X = other.Min.X-room, other.Max.X+room
 		if overlap(box, other) {
 			sum += 100
 		}

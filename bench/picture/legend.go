@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	sample = 22 // points that the line of a series has in the legend
+	sample = 18 // points that the line of a series has in the legend
 	bar    = 110
 	gap    = 6
 )
@@ -34,7 +34,7 @@ func (p *Picture) drawLegend(c draw.Canvas) vg.Length {
 			x, y = c.Min.X, y-line
 		}
 		e.draw(c, vg.Point{X: x, Y: y})
-		x += e.width + 2*gap
+		x += e.width + 1.5*gap
 	}
 	return c.Max.Y - y + line/2 + gap
 }
