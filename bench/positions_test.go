@@ -36,10 +36,10 @@ func TestPositionsCommand(t *testing.T) {
 	if status := run([]string{"positions", "-quick", "-workers", "2"}, &out, &errs); status != 0 || errs.Len() > 0 {
 		t.Fatalf("exit status %d: %s", status, &errs)
 	}
-	r.Order.Learned, r.Order.Initial = newMatrix(orderMax, orderDim), newMatrix(orderMax, orderDim) // of which the text has the size
+	r.Order.Learned = newMatrix(orderMax, orderDim) // of which the text has the size
 	for i, want := range []string{
-		r.memoryText(), r.Variance.text(), r.Beyond.text(), r.differencesText(), r.rotationsText(), r.similaritiesText(), r.table(),
-		r.Order.heading(), r.Order.line(), r.Order.conclusion(),
+		r.memoryText(), r.Variance.text(), r.Beyond.text(), r.differencesText(), r.rotationsText(), r.similaritiesText(),
+		r.table(), r.Order.heading(), r.Order.line(), r.Order.conclusion(),
 		"    learned    2,048      512     1,048,576       4.0\n", " sinusoidal      any      512             0       0.0\n",
 		"start is 512, want at most 511", "   64             512     ", "same bits at\n                    " + r.Levels[0], "100.0%",
 		"none               never           50.0%                   50.0%\n",

@@ -348,7 +348,8 @@ func fitMaps(m rowvec.Matrix, n, k int) []pairMap {
 func stretch(maps []pairMap) (most float64) {
 	for _, m := range maps {
 		for _, x := range []float64{
-			float64(m.a*m.a) + float64(m.c*m.c) - 1, float64(m.b*m.b) + float64(m.d*m.d) - 1, float64(m.a*m.b) + float64(m.c*m.d),
+			float64(m.a*m.a) + float64(m.c*m.c) - 1, float64(m.b*m.b) + float64(m.d*m.d) - 1,
+			float64(m.a*m.b) + float64(m.c*m.d),
 		} {
 			most = max(most, math.Abs(x))
 		}
@@ -500,8 +501,8 @@ Before any training they are in no order, and so what is between two of them is 
 
 func (r *positionsReport) differencesText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "PE(%d) - PE(%d) against the same difference further on\n\n%5s%13s%18s%14s%13s%12s\n", differenceTo, differenceFrom,
-		"dim", "positions", "against", "correlation", "if turned", "then off")
+	fmt.Fprintf(&b, "PE(%d) - PE(%d) against the same difference further on\n\n%5s%13s%18s%14s%13s%12s\n",
+		differenceTo, differenceFrom, "dim", "positions", "against", "correlation", "if turned", "then off")
 	for i, x := range r.Differences {
 		if i > 0 && r.Differences[i-1].Dim != x.Dim {
 			b.WriteByte('\n')

@@ -90,7 +90,8 @@ func TestPositionVariances(t *testing.T) {
 		t.Errorf("columns %v, want %v", columns, want)
 	}
 	l := v.Learned
-	if !(l.Least < l.Mean && l.Mean < l.Most && math.Abs(l.Mean*64*1.5-1) < 0.02 && v.Sinusoidal.Least < 1e-3 && v.Sinusoidal.Most > 0.5) {
+	if !(l.Least < l.Mean && l.Mean < l.Most && math.Abs(l.Mean*64*1.5-1) < 0.02 && v.Sinusoidal.Least < 1e-3 &&
+		v.Sinusoidal.Most > 0.5) {
 		t.Errorf("%+v", v)
 	}
 }
@@ -113,8 +114,8 @@ func TestBeyondTraining(t *testing.T) {
 		}
 	}
 	learned, resized := b.Rows[4], b.Rows[5]
-	if learned.Positions != "learned" || resized.Positions != "resized" || resized.Length >= learned.Length || resized.Step >= learned.Step/2*1.1 ||
-		learned.Position != -1 || math.Abs(learned.Length-math.Sqrt(2./3)) > 0.1 {
+	if learned.Positions != "learned" || resized.Positions != "resized" || resized.Length >= learned.Length ||
+		resized.Step >= learned.Step/2*1.1 || learned.Position != -1 || math.Abs(learned.Length-math.Sqrt(2./3)) > 0.1 {
 		t.Errorf("%+v, %+v", learned, resized)
 	}
 }

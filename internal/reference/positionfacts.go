@@ -12,7 +12,7 @@ type PositionFacts struct {
 	Distances    []int     `json:"distances"`
 	Cosines      []float64 `json:"cosines"` // mean of those of positions at each of Distances
 	K            int       `json:"k"`
-	Maps         []float64 `json:"maps"` // for each pair of columns the four numbers that take it K positions on, by least squares
+	Maps         []float64 `json:"maps"` // for each pair of columns, the four numbers that take it K positions on
 }
 
 // PositionFactsCases returns the cases of positionfacts.json.
