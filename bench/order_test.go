@@ -65,7 +65,8 @@ func TestOrder(t *testing.T) {
 		t.Error("no positions before and after")
 	}
 	if b, a := r.Before, r.After; !(b.Share < 0.25 && b.Inverted > 6 && a.Share > 0.75 && a.Inverted <= 2 &&
-		a.Variance > 10*b.Variance && a.Cosines[0] > 0.5 && a.Cosines[30] < -0.5 && math.Abs(b.Cosines[0]) < 0.2 && len(a.Cosines) == 31) {
+		a.Variance > 10*b.Variance &&
+		a.Cosines[0] > 0.5 && a.Cosines[30] < -0.5 && math.Abs(b.Cosines[0]) < 0.2 && len(a.Cosines) == 31) {
 		t.Errorf("before %+v, after %+v", b, a)
 	}
 	if want := "0x1bcea479"; r.Checksum != want { // every machine's
