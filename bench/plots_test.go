@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ const faults = `(async () => {
 			if (!(shown.naturalWidth >= 128) || rect(image).width < 80) all.push(figure.id + " has an image of " + shown.naturalWidth)
 		}
 	}
-	if (document.documentElement.scrollWidth > innerWidth) all.push("the page is " + document.documentElement.scrollWidth + " wide")
+	if (document.documentElement.scrollWidth > screenWidth) all.push("the page is " + document.documentElement.scrollWidth + " wide")
 	const light = colour => colour.match(/\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0) / 765
 	const ink = light(getComputedStyle(document.querySelector("svg text")).fill)
 	const card = light(getComputedStyle(document.querySelector("figure")).backgroundColor)
@@ -103,7 +104,7 @@ func checkPage(t *testing.T, file string) {
 			t.Fatal(err)
 		}
 		var found, ids []string
-		if err := p.Evaluate(faults, &found); err != nil {
+		if err := p.Evaluate(strings.Replace(faults, "screenWidth", strconv.Itoa(v.Width), 1), &found); err != nil {
 			t.Fatal(err)
 		}
 		for _, fault := range found {
