@@ -368,7 +368,7 @@ func TestSimilarityMisuse(t *testing.T) {
 		{s.NearestTo(byScores(), lookup.Sequence(words[:2])), "NearestTo: dst.Scores overlaps ids"},
 		{s.NearestTo(byIDs(), lookup.Sequence(words[:2])), "NearestTo: dst.IDs overlaps ids"},
 		{s.NearestExcept(byScores(), other, lookup.Sequence(words[:2])), "NearestExcept: dst.Scores overlaps ids"},
-		{s.Nearest(&lookup.Neighbours{K: 1, IDs: ints[:2], Scores: floats[2:4]}, other), "Nearest: dst.IDs overlaps dst.Scores"},
+		{s.Nearest(&lookup.Neighbours{K: 1, IDs: ints[:2], Scores: floats[1:3]}, other), "Nearest: dst.IDs overlaps dst.Scores"},
 	} {
 		var overlap *rowvec.OverlapError
 		if !errors.As(c.err, &overlap) || c.err.Error() != "rowvec: lookup.Similarity."+c.want {
