@@ -35,7 +35,8 @@ func TestGuardedDots(t *testing.T) {
 
 // TestDotsBeyond32Bits reads rows whose elements lie beyond 2^32: see TestBeyond32Bits.
 func TestDotsBeyond32Bits(t *testing.T) {
-	const cols, stride, last = 19, 1 << 20, 1<<12 + 2
+	const cols, stride = 19, 1 << 20
+	last := 1<<12 + 2 // no constant, whose product with stride 32 bits could not hold
 	m := sparse(t, last+1, cols, stride)
 	for i := range cols {
 		m.Row(last)[i], m.Row(1)[i] = float32(i), -1
