@@ -21,7 +21,7 @@ func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	var marks []mark
 	for _, s := range l.panel.Series {
-		weight := 2.5
+		weight := 8.0
 		if s.Colour == Faint {
 			weight = 0.25
 		}
