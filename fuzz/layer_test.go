@@ -48,7 +48,7 @@ func FuzzLayer(f *testing.F) {
 		all := []*rowvec.Matrix{out, weight, position}
 		var segment *rowvec.Matrix
 		if t.in.has(segmented) {
-			segment = t.matrix(3, 1+int(t.in.Seed)%5, dim)
+			segment = t.matrix(3, 1+int(t.in.Seed%5), dim)
 			all = append(all, segment)
 		}
 		if t.in.has(normed) { // gradients of weight and bias
