@@ -97,7 +97,7 @@ func FuzzRotary(f *testing.F) {
 		n, _, seq, _ := t.sequences(t.count())
 		heads := 1 + int(t.in.Rows)%5
 		dim := t.dim() / heads
-		rotated := 2 * (1 + int(t.in.Scale)%32)
+		rotated := 2 * (1 + int(t.in.Scale%32))
 		length := int(t.in.Rows) / 5 % 200
 		options := []positional.RotaryOption{positional.Workers(1 + int(t.in.Start)%4), positional.Table(length)}
 		rotation := rowvec.Rotation{Heads: heads, Interleaved: t.in.IDs&interleaved != 0, Inverse: t.in.IDs&inverse != 0}
