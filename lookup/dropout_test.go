@@ -124,7 +124,7 @@ func TestTrainStrides(t *testing.T) {
 // TestTrainWorkers has enough tokens for many parts, by rows and by columns, of which the bits must not tell.
 func TestTrainWorkers(t *testing.T) {
 	defer tuning.Lower()()
-	const dim, n = 312, 2003 // not a multiple of what parts are
+	const dim, n = 312, 1203 // not a multiple of what parts are
 	alone, two, five := dropping(t, dim, 1, 0.1), dropping(t, dim, 2, 0.1), dropping(t, dim, 5, 0.1)
 	ids, _ := randomIDs[int32](n)
 	var offsets []int
@@ -134,8 +134,8 @@ func TestTrainWorkers(t *testing.T) {
 	offsets = append(offsets, n)
 	for name, in := range map[string]lookup.Input{
 		"ragged":    lookup.Ragged(ids, offsets),
-		"batch":     lookup.Batch(ids[:2000], 500),
-		"short":     lookup.Batch(ids[:2000], 5).Types(count(2000, types, 0)),
+		"batch":     lookup.Batch(ids[:1000], 500),
+		"short":     lookup.Batch(ids[:1000], 5).Types(count(1000, types, 0)),
 		"positions": lookup.Sequence(ids).At(count(n, 599, 0)),
 	} {
 		for kind, single := range alone {

@@ -134,15 +134,15 @@ func TestAccuracy(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	far := []int64{0, 1, 2, 10, block - 1, block, block + 1, 4999, 1<<24 - 1, 1 << 24, 1<<31 - 1, 1 << 31, 1<<31 + 1,
 		1<<53 - 1, math.MaxInt64 - 1}
-	for k := 7; k < 31; k += 3 {
+	for k := 7; k < 31; k += 4 {
 		far = append(far, 1<<k, 1<<k-1)
 	}
-	for range 8 {
+	for range 3 {
 		far = append(far, r.Int64N(5000), r.Int64N(1<<24), r.Int64N(1<<31))
 	}
 	worst := 0.0
 	for k, l := range layouts {
-		for _, dim := range []int{1, 2, 3, 4, 17, 512, 4095, 4096, 1 + r.IntN(4096)} {
+		for _, dim := range []int{1, 2, 3, 17, 512, 4096, 1 + r.IntN(4096)} {
 			s, err := NewSinusoidal(1, dim, l.options...)
 			if err != nil {
 				t.Fatal(err)
@@ -206,7 +206,7 @@ func TestStepsAccuracy(t *testing.T) {
 // TestBitsOfPosition: a position has the same bits in every table, from every Fill and from FillAt, at every level.
 func TestBitsOfPosition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, dim := range []int{1, 2, 6, 63, 64, 65, 130, 193, 511, 1026, 2*tileWidth + 5} {
+	for _, dim := range []int{1, 2, 63, 65, 130, 511, 2*tileWidth + 5} {
 		const n = 600
 		l := layouts[r.IntN(len(layouts))]
 		encoding := func(length int) *Sinusoidal {
@@ -225,7 +225,7 @@ func TestBitsOfPosition(t *testing.T) {
 				if got := s.Table(); !slices.Equal(got.Data, want.Data[:length*dim]) {
 					t.Errorf("%s, dim %d: the table of %d positions is not the start of that of %d", l.name, dim, length, n)
 				}
-				for range 6 {
+				for range 3 {
 					start := r.IntN(n - 1)
 					rows := 1 + r.IntN(n-start-1)
 					at := numbers(rows, func(i int) int { return start + i })
