@@ -10,7 +10,6 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
-	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
@@ -18,10 +17,10 @@ import (
 // The yardstick is package kernels, and the policy is bit for bit; a NaN equals a NaN, but for Gather, which keeps all
 // bits.
 
-// large skips tests of large shapes under the race detector: they have one goroutine, and the definitions in Go take minutes.
+// large skips tests of large shapes where sweeps are samples.
 func large(t *testing.T) {
 	t.Helper()
-	if race.Enabled {
+	if isatest.Sampled() {
 		t.Skip("large shapes, of one goroutine")
 	}
 }
@@ -31,11 +30,10 @@ type allocator func(n int) []float32
 
 const maxDim = 257 // dims 0..257 reach every path of every kernel, also behind a full AVX-512 block
 
-// dims returns the dims from first to maxDim. Under the race detector, which makes the definitions in Go ten times slower and
-// sees nothing of assembly, they are those next to the blocks that kernels work in.
+// dims returns the dims from first to maxDim, and where sweeps are samples those next to the blocks that kernels work in.
 func dims(first int) (all []int) {
 	for dim := first; dim <= maxDim; dim++ {
-		if off := (dim + 2) % 64; !race.Enabled || dim <= 18 || off <= 4 || dim%50 == 41 {
+		if off := (dim + 2) % 64; !isatest.Sampled() || dim <= 18 || off <= 4 || dim%50 == 41 {
 			all = append(all, dim)
 		}
 	}

@@ -142,8 +142,8 @@ func TestLayerNormUnfused(t *testing.T) {
 	})
 }
 
-// TestLayerNormPreemption: see TestPreemption.
-func TestLayerNormPreemption(t *testing.T) {
+// TestPreemptionOfLayerNorm: see TestPreemption.
+func TestPreemptionOfLayerNorm(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("needs two processors")
 	}

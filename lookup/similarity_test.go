@@ -130,7 +130,7 @@ func TestSimilarity(t *testing.T) {
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
 		for _, c := range []struct{ rows, dim, queries, k int }{
-			{1, 1, 1, 1}, {7, 3, 2, 9}, {97, 1, 5, 4}, {700, 5, 67, 3}, {1300, 33, 3, 700}, {5000, 2, 2, 10}, {300, 200, 130, 1}, {50, 4, 0, 3},
+			{1, 1, 1, 1}, {7, 3, 2, 9}, {97, 1, 5, 4}, {700, 5, 67, 3}, {700, 33, 3, 400}, {2000, 2, 2, 10}, {300, 100, 70, 1}, {50, 4, 0, 3},
 		} {
 			base := newMatrix(t, c.rows, c.dim+3)
 			table := rowvec.Matrix{Rows: c.rows, Cols: c.dim, Stride: c.dim + 3, Data: base.Data}
@@ -417,7 +417,7 @@ func TestSimilarityNoAllocation(t *testing.T) {
 		queries := fill(newMatrix(t, 70, 30), 3)
 		many, few := must(lookup.NewNeighbours(70, 5)), must(lookup.NewNeighbours(2, 5))
 		ids := []int32{1, 2, 3, 4, 5, 6}
-		allocs := testing.AllocsPerRun(100, func() {
+		allocs := testing.AllocsPerRun(40, func() {
 			for _, err := range [...]error{
 				s.Nearest(many, queries), dot.Nearest(many, queries),
 				s.NearestExcept(many, queries, lookup.Sequence(ids)),

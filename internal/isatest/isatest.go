@@ -4,12 +4,21 @@ package isatest
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 )
+
+// Sampled reports that sweeps of one goroutine over shapes need only be samples, since all of it runs elsewhere, and here it
+// would take minutes: under the race detector, which sees nothing of assembly and makes Go ten times slower, and on an
+// emulated amd64, which is there to show what is dispatched to.
+func Sampled() bool {
+	return race.Enabled || runtime.GOARCH == "amd64" && os.Getenv("ROWVEC_EMULATED") != ""
+}
 
 // Levels returns the levels that the machine has. The names that ROWVEC_REQUIRE_ISA lists, separated by commas, must be
 // among them: a machine that is there to test AVX-512 must not pass without it.
