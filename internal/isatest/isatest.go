@@ -14,10 +14,11 @@ import (
 )
 
 // Sampled reports that sweeps of one goroutine over shapes need only be samples, since all of it runs elsewhere, and here it
-// would take minutes: under the race detector, which sees nothing of assembly and makes Go ten times slower, and on an
-// emulated amd64, which is there to show what is dispatched to.
+// would take minutes: under the race detector, which sees nothing of assembly and makes Go ten times slower, and on emulated
+// processors, but for arm64: an amd64 is there to show what is dispatched to, and others run the portable code that purego
+// and 386 sweep at full speed.
 func Sampled() bool {
-	return race.Enabled || runtime.GOARCH == "amd64" && os.Getenv("ROWVEC_EMULATED") != ""
+	return race.Enabled || runtime.GOARCH != "arm64" && os.Getenv("ROWVEC_EMULATED") != ""
 }
 
 // Levels returns the levels that the machine has. The names that ROWVEC_REQUIRE_ISA lists, separated by commas, must be
