@@ -27,8 +27,9 @@ func FuzzSimilarity(f *testing.F) {
 		t.op = "lookup.Similarity.Nearest"
 		rows, dim, n, k := max(1, t.tableRows()), max(1, t.dim()), t.count(), 1+int(t.in.Seq)%20
 		if t.in.has(manyIDs) {
-			rows = min(rows, 300)
+			rows = min(rows, 50)
 		}
+		rows = min(rows, 600) // more than a block
 		metric, padding := lookup.Metric(t.in.Scale&1), -1
 		options := []lookup.Option{lookup.Workers(1 + int(t.in.Scale>>30))}
 		if t.in.Scale&2 != 0 {
