@@ -3,7 +3,6 @@ package lookup_test
 import (
 	"fmt"
 	"math"
-	"runtime/debug"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -339,12 +338,8 @@ func TestDropoutErrors(t *testing.T) {
 }
 
 func TestTrainNoAllocation(t *testing.T) {
-	if isatest.Sampled() {
-		t.Skip("the race detector empties pools, and emulated processors take minutes")
-	}
 	defer tuning.Lower()()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which empties pools
-	const dim, n = 256, 600                          // several parts
+	const dim, n = 256, 600 // several parts
 	ids, _ := randomIDs[uint32](n)
 	dst := newMatrix(t, n, dim)
 	for kind, layer := range dropping(t, dim, 3, 0.1) {
@@ -358,7 +353,7 @@ func TestTrainNoAllocation(t *testing.T) {
 			dst := dst
 			dst.Rows = in.Len()
 			step := uint64(0)
-			allocs := testing.AllocsPerRun(20, func() {
+			isatest.NoAllocation(t, fmt.Sprintf("%s, %s", kind, name), func() {
 				step++
 				if err := layer.ForwardTrain(dst, in, step); err != nil {
 					t.Fatal(err)
@@ -367,9 +362,6 @@ func TestTrainNoAllocation(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			if allocs != 0 {
-				t.Errorf("%s, %s: %v allocations", kind, name, allocs)
-			}
 		}
 	}
 }

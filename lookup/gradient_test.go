@@ -289,10 +289,7 @@ func TestStepBatch(t *testing.T) {
 	})
 }
 
-func TestTrainingAllocatesNothing(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector empties pools")
-	}
+func TestTrainingNoAllocation(t *testing.T) {
 	defer tuning.Lower()()
 	const dim, n = 64, 600
 	ids, _ := randomIDs[int32](n)
@@ -309,7 +306,7 @@ func TestTrainingAllocatesNothing(t *testing.T) {
 		for _, m := range []lookup.Method{lookup.SGD{}, lookup.Adagrad{}, lookup.RowAdagrad{}, lookup.AdamW{}} {
 			optimizers = append(optimizers, must(e.NewOptimizer(m)))
 		}
-		allocs := testing.AllocsPerRun(10, func() {
+		isatest.NoAllocation(t, e.String(), func() {
 			g.Clear()
 			check(e.Forward(dOut, in))
 			check(e.BackwardSparse(g, in, dOut))
@@ -320,15 +317,12 @@ func TestTrainingAllocatesNothing(t *testing.T) {
 				check(o.StepBatch(e, in, dOut))
 			}
 		})
-		if allocs != 0 {
-			t.Errorf("%v: %v allocations", e, allocs)
-		}
 	}
 	for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
 		bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(3))), pooling))
 		g, out, in := bag.Tokens().NewGradient(), newMatrix(t, n/4, dim), lookup.Batch(ids, 4)
 		dWeights := make([]float32, n)
-		allocs := testing.AllocsPerRun(10, func() {
+		isatest.NoAllocation(t, bag.String(), func() {
 			g.Clear()
 			check(bag.Forward(out, in))
 			check(bag.BackwardSparse(g, in, out))
@@ -336,9 +330,6 @@ func TestTrainingAllocatesNothing(t *testing.T) {
 				check(bag.BackwardWeights(dWeights, in, out))
 			}
 		})
-		if allocs != 0 {
-			t.Errorf("%v: %v allocations", bag, allocs)
-		}
 	}
 }
 
@@ -713,14 +704,10 @@ func TestSparseOutput(t *testing.T) {
 		t.Errorf("no gradient: error %v", err)
 	}
 	ids[3] = 0
-	if !race.Enabled {
-		if allocs := testing.AllocsPerRun(10, func() {
-			g.Clear()
-			if err := output.BackwardSampledSparse(dH, g, in, dLogits, h); err != nil {
-				t.Fatal(err)
-			}
-		}); allocs != 0 {
-			t.Errorf("%v allocations", allocs)
+	isatest.NoAllocation(t, output.String(), func() {
+		g.Clear()
+		if err := output.BackwardSampledSparse(dH, g, in, dLogits, h); err != nil {
+			t.Fatal(err)
 		}
-	}
+	})
 }

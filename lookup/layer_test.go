@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -464,12 +463,8 @@ func TestFarPositions(t *testing.T) {
 }
 
 func TestNoAllocation(t *testing.T) {
-	if isatest.Sampled() {
-		t.Skip("the race detector empties pools, and emulated processors take minutes")
-	}
 	defer tuning.Lower()()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which empties pools
-	const dim, n = 256, 600                          // several parts
+	const dim, n = 256, 600 // several parts
 	ids, _ := randomIDs[uint32](n)
 	dst := newMatrix(t, n, dim)
 	for kind, layer := range layers(t, dim, 3) {
@@ -482,7 +477,7 @@ func TestNoAllocation(t *testing.T) {
 		} {
 			dst := dst
 			dst.Rows = in.Len()
-			allocs := testing.AllocsPerRun(20, func() {
+			isatest.NoAllocation(t, fmt.Sprintf("%s, %s", kind, name), func() {
 				if err := layer.Forward(dst, in); err != nil {
 					t.Fatal(err)
 				}
@@ -493,9 +488,6 @@ func TestNoAllocation(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			if allocs != 0 {
-				t.Errorf("%s, %s: %v allocations", kind, name, allocs)
-			}
 		}
 	}
 }

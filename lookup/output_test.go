@@ -2,6 +2,7 @@ package lookup_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -253,9 +254,6 @@ func TestOutputChangedIDs(t *testing.T) {
 }
 
 func TestOutputNoAllocation(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector allocates, and empties pools")
-	}
 	for _, workers := range []int{1, 2} {
 		undo := tuning.Lower()
 		tokens := must(lookup.NewEmbedding(vocab, 130, lookup.Workers(workers)))
@@ -263,7 +261,7 @@ func TestOutputNoAllocation(t *testing.T) {
 		h, dH, grad := newMatrix(t, 3, 130), newMatrix(t, 3, 130), newMatrix(t, vocab, 130)
 		all, some := newMatrix(t, 3, vocab), newMatrix(t, 3, 4)
 		ids := []int32{1, 2, 3, 1}
-		allocs := testing.AllocsPerRun(100, func() {
+		isatest.NoAllocation(t, fmt.Sprintf("%d workers", workers), func() {
 			for _, err := range [...]error{
 				output.Forward(all, h),
 				output.ForwardSampled(some, h, lookup.Sequence(ids)),
@@ -275,9 +273,6 @@ func TestOutputNoAllocation(t *testing.T) {
 				}
 			}
 		})
-		if allocs >= 1 { // a garbage collection empties the pools
-			t.Errorf("%d workers: %v allocations", workers, allocs)
-		}
 		undo()
 	}
 }

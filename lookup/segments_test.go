@@ -15,7 +15,6 @@ import (
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
-	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/lookup"
 	"github.com/rowvec/rowvec/positional"
@@ -614,9 +613,6 @@ func TestTrainBERT(t *testing.T) {
 }
 
 func TestSparseNoAllocation(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector empties pools")
-	}
 	defer tuning.Lower()()
 	const dim, n = 64, 700
 	ids, _ := randomIDs[int64](n)
@@ -628,7 +624,7 @@ func TestSparseNoAllocation(t *testing.T) {
 			"ragged":    lookup.Ragged(ids, []int{0, 300, 300, 700}).Types(count(n, types, 0)),
 			"positions": lookup.Batch(ids, 350).At(count(n, 350, 0)),
 		} {
-			allocs := testing.AllocsPerRun(10, func() {
+			isatest.NoAllocation(t, fmt.Sprintf("%s, %s", kind, name), func() {
 				for _, g := range grads {
 					g.Clear()
 				}
@@ -639,9 +635,6 @@ func TestSparseNoAllocation(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			if allocs != 0 {
-				t.Errorf("%s, %s: %v allocations", kind, name, allocs)
-			}
 		}
 	}
 }

@@ -407,9 +407,6 @@ func TestSimilarityTogether(t *testing.T) {
 }
 
 func TestSimilarityNoAllocation(t *testing.T) {
-	if isatest.Sampled() {
-		t.Skip("the race detector empties pools, and emulated processors take minutes")
-	}
 	defer tuning.Lower()()
 	for _, workers := range []int{1, 2} {
 		e := must(lookup.NewEmbedding(1000, 30, lookup.Workers(workers)))
@@ -417,7 +414,7 @@ func TestSimilarityNoAllocation(t *testing.T) {
 		queries := fill(newMatrix(t, 70, 30), 3)
 		many, few := must(lookup.NewNeighbours(70, 5)), must(lookup.NewNeighbours(2, 5))
 		ids := []int32{1, 2, 3, 4, 5, 6}
-		allocs := testing.AllocsPerRun(40, func() {
+		isatest.NoAllocation(t, fmt.Sprintf("%d workers", workers), func() {
 			for _, err := range [...]error{
 				s.Nearest(many, queries), dot.Nearest(many, queries),
 				s.NearestExcept(many, queries, lookup.Sequence(ids)),
@@ -430,9 +427,6 @@ func TestSimilarityNoAllocation(t *testing.T) {
 			}
 			s.Refresh()
 		})
-		if allocs >= 1 { // a garbage collection empties the pools
-			t.Errorf("%d workers: %v allocations", workers, allocs)
-		}
 	}
 }
 

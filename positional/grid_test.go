@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/exact/bigmath"
+	"github.com/rowvec/rowvec/internal/isatest"
 )
 
 func grid(t testing.TB, height, width, dim int, options ...GridOption) *Grid {
@@ -168,11 +169,9 @@ func TestGridProperties(t *testing.T) {
 func TestGridNoAllocation(t *testing.T) {
 	g := grid(t, 8, 8, 36, ClassTokens(1))
 	x := matrix(rand.New(rand.NewPCG(7, 8)), 60, 36, 0)
-	if n := testing.AllocsPerRun(10, func() {
+	isatest.NoAllocation(t, g.String(), func() {
 		if g.AddTo(x, 30, 5) != nil || g.Fill(x, 5) != nil {
 			t.Fatal("unexpected error")
 		}
-	}); n != 0 {
-		t.Errorf("%g allocations", n)
-	}
+	})
 }

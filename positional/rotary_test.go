@@ -15,6 +15,7 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/exact/bigmath"
+	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/reference"
 	"github.com/rowvec/rowvec/internal/tuning"
@@ -447,9 +448,6 @@ func TestRotaryString(t *testing.T) {
 
 // TestRotaryNoAllocation: there is none in steady state, whatever the calls have to compute.
 func TestRotaryNoAllocation(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector drops what pools hold")
-	}
 	rng := rand.New(rand.NewPCG(46, 1))
 	x, y := matrix(rng, 600, 16, 0), matrix(rng, 600, 16, 0)
 	at, angles := make([]int, 600), matrix(rng, 5, 8, 0)
@@ -457,7 +455,7 @@ func TestRotaryNoAllocation(t *testing.T) {
 		at[i] = i * 7 % 450
 	}
 	for _, r := range []*Rotary{rotary(t, 8), rotary(t, 8, Table(100), Workers(1)), rotary(t, 8, Scaled(YaRN{Factor: 2, Original: 20}))} {
-		allocs := testing.AllocsPerRun(50, func() {
+		isatest.NoAllocation(t, r.String(), func() {
 			for _, err := range [...]error{
 				r.Apply(x, y, 2, 300, 0), r.Backward(x, x, 2, 300, 0), r.ApplyAt(y, x, 2, at), r.BackwardAt(y, y, 2, at),
 				r.Angles(angles, 3),
@@ -467,9 +465,6 @@ func TestRotaryNoAllocation(t *testing.T) {
 				}
 			}
 		})
-		if allocs != 0 {
-			t.Errorf("%v: %v allocations", r, allocs)
-		}
 	}
 }
 

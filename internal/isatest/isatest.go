@@ -5,6 +5,7 @@ package isatest
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,20 @@ import (
 // and 386 sweep at full speed.
 func Sampled() bool {
 	return race.Enabled || runtime.GOARCH != "arm64" && os.Getenv("ROWVEC_EMULATED") != ""
+}
+
+// NoAllocation fails the test if a call of f, once warm, allocates. There is no garbage collection meanwhile, which empties
+// pools; under the race detector, where pools drop what they hold, f is only called.
+func NoAllocation(tb testing.TB, what string, f func()) {
+	tb.Helper()
+	if race.Enabled {
+		f()
+		return
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	if n := testing.AllocsPerRun(10, f); n != 0 {
+		tb.Errorf("%s: %v allocations", what, n)
+	}
 }
 
 // Levels returns the levels that the machine has. The names that ROWVEC_REQUIRE_ISA lists, separated by commas, must be

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rowvec/rowvec/internal/isatest"
 )
 
 func TestEachPartOnce(t *testing.T) {
@@ -79,7 +81,5 @@ func TestPanic(t *testing.T) {
 
 func TestNoAllocation(t *testing.T) {
 	c := New(func(part int) error { return nil })
-	if n := testing.AllocsPerRun(100, func() { c.Do(4, 16) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	isatest.NoAllocation(t, "Do", func() { c.Do(4, 16) })
 }
