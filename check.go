@@ -152,13 +152,14 @@ func checkPositions(op string, dst, positions *Matrix) error {
 	return checkApart(op, "dst", dst, "positions", positions)
 }
 
-// checkSequences checks that n ids, more than 0, are sequences of seq tokens whose positions from start exist.
-func checkSequences(op string, n, rows, start, seq int) error {
+// checkSequences checks that n rows, more than 0, counted by what, are sequences of seq tokens whose positions from start
+// exist.
+func checkSequences(op, what string, n, rows, start, seq int) error {
 	switch {
 	case seq < 1:
 		return &ShapeError{op, "seq", seq, "at least ", 1}
 	case n%seq != 0:
-		return &ShapeError{op, "len(ids)", n, "a multiple of ", seq}
+		return &ShapeError{op, what, n, "a multiple of ", seq}
 	case start < 0:
 		return &ShapeError{op, "start", start, "at least ", 0}
 	case seq > rows:

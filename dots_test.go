@@ -285,7 +285,7 @@ func TestDotsIDsChangeMeanwhile(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		a, table, dst := matrix(heap(), rng, 9, 24, 0), matrix(heap(), rng, 100, 24, 0), matrix(heap(), rng, 9, 512, 0)
 		ids := randomIDs[int64](rng, dst.Cols, table.Rows)
-		stop := keepChanging(&ids[300])
+		stop := isatest.KeepChanging(&ids[300])
 		var changed, refused int
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 			var index *rowvec.IndexError

@@ -185,7 +185,7 @@ func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, st
 	if err := checkPositions(op, &dst, &positions); err != nil || len(ids) == 0 {
 		return err
 	}
-	if err := checkSequences(op, len(ids), positions.Rows, start, seq); err != nil || dst.Cols == 0 {
+	if err := checkSequences(op, "len(ids)", len(ids), positions.Rows, start, seq); err != nil || dst.Cols == 0 {
 		return err
 	}
 	return checkDone(op, embed(&dst, &table, ids, scale, &positions, start, seq, hint{stream: large(&dst)}), len(ids))
@@ -228,7 +228,7 @@ func EmbedBackward[I ID](tokens, positions Matrix, ids []I, scale float32, dOut 
 	if err := checkBackward(op, &tokens, &positions, ids, &dOut); err != nil || len(ids) == 0 {
 		return err
 	}
-	if err := checkSequences(op, len(ids), positions.Rows, start, seq); err != nil || dOut.Cols == 0 {
+	if err := checkSequences(op, "len(ids)", len(ids), positions.Rows, start, seq); err != nil || dOut.Cols == 0 {
 		return err
 	}
 	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut, hint{}), len(ids)); err != nil {

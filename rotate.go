@@ -28,17 +28,8 @@ func Rotate(dst, src Matrix, r Rotation, angles Matrix, start, seq int) error {
 	if err := checkRotate(op, &dst, &src, &r, &angles); err != nil || dst.Rows == 0 {
 		return err
 	}
-	switch rows := angles.Rows; {
-	case seq < 1:
-		return &ShapeError{op, "seq", seq, "at least ", 1}
-	case dst.Rows%seq != 0:
-		return &ShapeError{op, "dst.Rows", dst.Rows, "a multiple of ", seq}
-	case start < 0:
-		return &ShapeError{op, "start", start, "at least ", 0}
-	case seq > rows:
-		return &ShapeError{op, "seq", seq, "at most ", rows}
-	case start > rows-seq:
-		return &ShapeError{op, "start", start, "at most ", rows - seq}
+	if err := checkSequences(op, "dst.Rows", dst.Rows, angles.Rows, start, seq); err != nil {
+		return err
 	}
 	if err := checkRotateApart(op, &dst, &src, &angles); err != nil || dst.Cols == 0 {
 		return err

@@ -81,7 +81,7 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 		dst := matrix(heap(), rng, 512, 24, 0)
 		bags, offsets := matrix(heap(), rng, 3, 24, 0), []int{0, 100, 400, dst.Rows}
 		ids := randomIDs[int64](rng, dst.Rows, table.Rows)
-		stop := keepChanging(&ids[300])
+		stop := isatest.KeepChanging(&ids[300])
 		var changed, refused int
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 			for _, err := range []error{
@@ -314,25 +314,4 @@ func TestConcurrentReaders(t *testing.T) {
 		}
 		wg.Wait()
 	})
-}
-
-// keepChanging has a goroutine make an id wrong and right again, over and over, until stop is called.
-func keepChanging(id *int64) (stop func()) {
-	var stopped atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for !stopped.Load() {
-			for range 500 {
-				atomic.StoreInt64(id, -1<<40)
-			}
-			for range 500 {
-				atomic.StoreInt64(id, 5)
-			}
-			runtime.Gosched()
-		}
-	})
-	return func() {
-		stopped.Store(true)
-		wg.Wait()
-	}
 }

@@ -39,25 +39,24 @@ func checkSinusoids(op string, dst *Matrix, skip int, x, y, c []float64) error {
 		return nil
 	}
 	bytes := uintptr(dst.Cols) * 8
-	xs, ys, cs := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0])), uintptr(unsafe.Pointer(&c[0]))
-	switch {
-	case rangesMeet(xs, bytes, ys, bytes):
-		return &OverlapError{op, "x", "y"}
-	case rangesMeet(xs, bytes, cs, bytes):
-		return &OverlapError{op, "x", "c"}
-	case rangesMeet(ys, bytes, cs, bytes):
-		return &OverlapError{op, "y", "c"}
-	case dst.Rows == 0:
-		return nil
+	spans := [...]struct {
+		name        string
+		start, size uintptr
+	}{
+		{name: "dst"},
+		{"x", uintptr(unsafe.Pointer(&x[0])), bytes},
+		{"y", uintptr(unsafe.Pointer(&y[0])), bytes},
+		{"c", uintptr(unsafe.Pointer(&c[0])), bytes},
 	}
-	start, size := uintptr(unsafe.Pointer(&dst.Data[0])), uintptr(extent(dst))*4
-	switch {
-	case rangesMeet(start, size, xs, bytes):
-		return &OverlapError{op, "dst", "x"}
-	case rangesMeet(start, size, ys, bytes):
-		return &OverlapError{op, "dst", "y"}
-	case rangesMeet(start, size, cs, bytes):
-		return &OverlapError{op, "dst", "c"}
+	if dst.Rows > 0 {
+		spans[0].start, spans[0].size = uintptr(unsafe.Pointer(&dst.Data[0])), uintptr(extent(dst))*4
+	}
+	for i, a := range spans {
+		for _, b := range spans[i+1:] {
+			if rangesMeet(a.start, a.size, b.start, b.size) {
+				return &OverlapError{op, a.name, b.name}
+			}
+		}
 	}
 	return nil
 }

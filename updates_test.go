@@ -212,7 +212,7 @@ func TestUpdatesIDsChangeMeanwhile(t *testing.T) {
 		table, first, second := matrix(heap(), rng, 100, 24, 0), matrix(heap(), rng, 100, 24, 0), matrix(heap(), rng, 100, 24, 0)
 		grad, sums := matrix(heap(), rng, 512, 24, 0), make([]float32, 100)
 		ids := randomIDs[int64](rng, grad.Rows, table.Rows)
-		stop := keepChanging(&ids[300])
+		stop := isatest.KeepChanging(&ids[300])
 		var changed, refused int
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 			for _, err := range []error{

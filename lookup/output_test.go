@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,19 +222,7 @@ func TestOutputChangedIDs(t *testing.T) {
 	output := must(lookup.NewOutput(must(lookup.NewEmbedding(vocab, 70))))
 	h, dH, grad, logits := newMatrix(t, 4, 70), newMatrix(t, 4, 70), newMatrix(t, vocab, 70), newMatrix(t, 4, 300)
 	ids := make([]int64, 300)
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for !stop.Load() {
-			for range 500 {
-				atomic.StoreInt64(&ids[200], -1<<40)
-			}
-			for range 500 {
-				atomic.StoreInt64(&ids[200], 5)
-			}
-			runtime.Gosched()
-		}
-	})
+	stop := isatest.KeepChanging(&ids[200])
 	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 		for _, err := range []error{
 			output.ForwardSampled(logits, h, lookup.Sequence(ids)),
@@ -249,8 +234,7 @@ func TestOutputChangedIDs(t *testing.T) {
 			}
 		}
 	}
-	stop.Store(true)
-	wg.Wait()
+	stop()
 }
 
 func TestOutputNoAllocation(t *testing.T) {

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -439,19 +437,7 @@ func TestSimilarityChangedIDs(t *testing.T) {
 	ids := make([]int64, 300)
 	to, answers := must(lookup.NewNeighbours(300, 2)), must(lookup.NewNeighbours(100, 2))
 	queries := newMatrix(t, 300, 7)
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for !stop.Load() {
-			for range 500 {
-				atomic.StoreInt64(&ids[200], -1<<40)
-			}
-			for range 500 {
-				atomic.StoreInt64(&ids[200], 5)
-			}
-			runtime.Gosched()
-		}
-	})
+	stop := isatest.KeepChanging(&ids[200])
 	for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); {
 		for _, err := range []error{
 			s.NearestTo(to, lookup.Sequence(ids)), s.Analogy(answers, lookup.Batch(ids, 3)), s.NearestExcept(to, queries, lookup.Sequence(ids)),
@@ -462,6 +448,5 @@ func TestSimilarityChangedIDs(t *testing.T) {
 			}
 		}
 	}
-	stop.Store(true)
-	wg.Wait()
+	stop()
 }

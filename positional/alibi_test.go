@@ -130,29 +130,6 @@ func TestSlopes(t *testing.T) {
 	}
 }
 
-// TestALiBiCache: decoding one token at a time gives the rows of all at once.
-func TestALiBiCache(t *testing.T) {
-	const heads, tokens = 6, 70
-	r := rand.New(rand.NewPCG(13, 14))
-	a := alibi(t, heads)
-	scores := matrix(r, heads*tokens, tokens, 0)
-	want := clone(scores)
-	if err := a.AddTo(want, tokens, 0, 0); err != nil {
-		t.Fatal(err)
-	}
-	for q := range tokens {
-		step := rowvec.Matrix{Rows: heads, Cols: q + 1, Stride: tokens * tokens, Data: scores.Data[q*tokens:]}
-		if err := a.AddTo(step, 1, q, 0); err != nil {
-			t.Fatal(err)
-		}
-		for h := range heads {
-			if !slices.Equal(step.Row(h), want.Row(h*tokens + q)[:q+1]) {
-				t.Fatalf("token %d, head %d differs", q, h)
-			}
-		}
-	}
-}
-
 // TestALiBiSoftmax: adding slope times the position of the key instead, as Bloom does, is the same for a softmax.
 func TestALiBiSoftmax(t *testing.T) {
 	const heads, queries, keys = 4, 8, 8

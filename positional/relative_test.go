@@ -313,23 +313,26 @@ func TestRelativeGradient(t *testing.T) {
 	}
 }
 
-// TestRelativeCache: decoding one token at a time gives the rows of all at once.
-func TestRelativeCache(t *testing.T) {
-	const heads, tokens = 3, 150
-	bias := relative(t, heads, 32, 128, false)
-	scores := matrix(rand.New(rand.NewPCG(29, 30)), heads*tokens, tokens, 0)
-	want := clone(scores)
-	if err := bias.AddTo(want, tokens, 0, 0); err != nil {
-		t.Fatal(err)
-	}
-	for q := range tokens {
-		step := rowvec.Matrix{Rows: heads, Cols: q + 1, Stride: tokens * tokens, Data: scores.Data[q*tokens:]}
-		if err := bias.AddTo(step, 1, q, 0); err != nil {
+// TestScoresCache: decoding one token at a time gives the rows of all at once.
+func TestScoresCache(t *testing.T) {
+	const heads, tokens = 6, 150
+	for name, bias := range map[string]interface {
+		AddTo(scores rowvec.Matrix, queries, queryStart, keyStart int) error
+	}{"ALiBi": alibi(t, heads), "T5": relative(t, heads, 32, 128, false)} {
+		scores := matrix(rand.New(rand.NewPCG(29, 30)), heads*tokens, tokens, 0)
+		want := clone(scores)
+		if err := bias.AddTo(want, tokens, 0, 0); err != nil {
 			t.Fatal(err)
 		}
-		for h := range heads {
-			if !slices.Equal(step.Row(h), want.Row(h*tokens + q)[:q+1]) {
-				t.Fatalf("token %d, head %d differs", q, h)
+		for q := range tokens {
+			step := rowvec.Matrix{Rows: heads, Cols: q + 1, Stride: tokens * tokens, Data: scores.Data[q*tokens:]}
+			if err := bias.AddTo(step, 1, q, 0); err != nil {
+				t.Fatal(err)
+			}
+			for h := range heads {
+				if !slices.Equal(step.Row(h), want.Row(h*tokens + q)[:q+1]) {
+					t.Fatalf("%s: token %d, head %d differs", name, q, h)
+				}
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/isa"
@@ -33,6 +35,27 @@ func NoAllocation(tb testing.TB, what string, f func()) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	if n := testing.AllocsPerRun(10, f); n != 0 {
 		tb.Errorf("%s: %v allocations", what, n)
+	}
+}
+
+// KeepChanging has a goroutine make an id wrong and right again, over and over, until stop is called.
+func KeepChanging(id *int64) (stop func()) {
+	var stopped atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stopped.Load() {
+			for range 500 {
+				atomic.StoreInt64(id, -1<<40)
+			}
+			for range 500 {
+				atomic.StoreInt64(id, 5)
+			}
+			runtime.Gosched()
+		}
+	})
+	return func() {
+		stopped.Store(true)
+		wg.Wait()
 	}
 }
 
