@@ -112,8 +112,8 @@ func TestBagsEveryIDType(t *testing.T) {
 // TestBagChunks has more ids and bags and longer rows than one call of assembly does, bags that end where a call does or
 // one id beside that, and bags that take several calls.
 func TestBagChunks(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for _, s := range []bagShape{
 			{dim: 3, rows: 77, bags: 1, sizes: []int{4096}},
 			{dim: 3, rows: 77, bags: 1, sizes: []int{4097}},
@@ -140,8 +140,8 @@ func TestBagChunks(t *testing.T) {
 
 // TestBagPrefetch reads tables that are large enough to be prefetched, with fewer and with more ids than that looks ahead.
 func TestBagPrefetch(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for _, dim := range []int{1, 3, 7, 16, 33, 100, 300, 768, 5000} {
 			for _, bags := range []int{1, 2, 15} {
 				compareBags(t, heap, heapSlices[int64](), bagShape{dim: dim, rows: 3<<20/dim + 1, bags: bags, sizes: []int{1, 0, 5, 2}})

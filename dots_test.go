@@ -91,8 +91,8 @@ func TestDotsEveryIDType(t *testing.T) {
 
 // TestDotsChunks has more of everything than one call of assembly does.
 func TestDotsChunks(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for _, s := range []dotsShape{
 			{dim: 1, queries: 3, n: 9001, rows: 5000},
 			{dim: 2, queries: 301, n: 100, rows: 150},
@@ -112,8 +112,8 @@ func TestDotsChunks(t *testing.T) {
 
 // TestDotsPrefetch reads tables that are large enough to be prefetched.
 func TestDotsPrefetch(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for _, dim := range []int{5, 64, 768, 5000} {
 			for _, n := range []int{1, 3, 40} {
 				compareDots[int64](t, heap, dotsShape{dim: dim, queries: 1, n: n, rows: 3<<20/dim + 1})

@@ -69,8 +69,8 @@ func TestDropout(t *testing.T) {
 
 // TestDropoutChunks has more rows and longer rows than one call of assembly does.
 func TestDropoutChunks(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		rng := rand.New(rand.NewPCG(22, 1))
 		for _, s := range [][2]int{{9001, 1}, {1025, 63}, {1023, 128}, {2050, 129}, {200, 768}, {3, 1<<16 - 1}, {2, 1 << 16},
 			{2, 1<<16 + 1}, {2, 1<<17 + 19}} {

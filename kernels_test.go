@@ -284,8 +284,8 @@ func TestScales(t *testing.T) {
 
 // TestChunks has more rows and longer rows than one call of assembly does.
 func TestChunks(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for _, s := range []shape{
 			{dim: 1, n: 9001, rows: 5000, seq: 9001},
 			{dim: 3, n: 8200, rows: 77, seq: 1},
@@ -307,8 +307,8 @@ func TestChunks(t *testing.T) {
 
 // TestPrefetch reads tables that are large enough to be prefetched, with fewer and with more ids than that looks ahead.
 func TestPrefetch(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for _, dim := range []int{1, 3, 7, 16, 33, 100, 300, 768, 5000} {
 			for _, n := range []int{1, 3, 40} {
 				compare[int64, int](t, heap, shape{dim: dim, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})
@@ -320,9 +320,9 @@ func TestPrefetch(t *testing.T) {
 
 // TestStream has every result written past the caches where that can be: aligned ones with whole vectors.
 func TestStream(t *testing.T) {
-	large(t)
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for shift := range 9 {
 			aligned := func() allocator {
 				return func(n int) []float32 {

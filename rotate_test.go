@@ -105,8 +105,8 @@ func TestRotateEveryIDType(t *testing.T) {
 
 // TestRotateChunks has more rows, more heads and longer heads than one call of assembly does.
 func TestRotateChunks(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		rng := rand.New(rand.NewPCG(34, 1))
 		for i, s := range []turn{
 			{heads: 1, dim: 2, n: 2, rows: 9001, seq: 9001},

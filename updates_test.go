@@ -122,8 +122,8 @@ func TestUpdatesRates(t *testing.T) {
 
 // TestUpdatesChunks has more rows and longer rows than one call of assembly does.
 func TestUpdatesChunks(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for _, s := range []shape{
 			{dim: 1, n: 2100, rows: 5000},
 			{dim: 3, n: 3001, rows: 77},
@@ -145,8 +145,8 @@ func TestUpdatesChunks(t *testing.T) {
 // TestUpdatesPrefetch updates tables that are large enough to be prefetched, with fewer and with more ids than that looks
 // ahead.
 func TestUpdatesPrefetch(t *testing.T) {
-	large(t)
 	isatest.Each(t, func(t *testing.T) {
+		large(t)
 		for _, dim := range []int{1, 40, 5000} {
 			for _, n := range []int{1, 40} {
 				compareUpdates[int64](t, heap, shape{dim: dim, n: n, rows: 5<<18/dim + 1, scale: 2})

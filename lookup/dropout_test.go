@@ -131,12 +131,19 @@ func TestTrainWorkers(t *testing.T) {
 		offsets = append(offsets, i)
 	}
 	offsets = append(offsets, n)
-	for name, in := range map[string]lookup.Input{
+	inputs := map[string]lookup.Input{
 		"ragged":    lookup.Ragged(ids, offsets),
 		"batch":     lookup.Batch(ids[:1000], 500),
 		"short":     lookup.Batch(ids[:1000], 5).Types(count(1000, types, 0)),
 		"positions": lookup.Sequence(ids).At(count(n, 599, 0)),
-	} {
+	}
+	teams := []map[string]*lookup.Layer{two, five}
+	if isatest.Slow {
+		delete(inputs, "batch")
+		delete(inputs, "positions")
+		teams = teams[1:]
+	}
+	for name, in := range inputs {
 		for kind, single := range alone {
 			want := newMatrix(t, in.Len(), dim)
 			if err := single.ForwardTrain(want, in, 3); err != nil {
@@ -146,7 +153,7 @@ func TestTrainWorkers(t *testing.T) {
 			if err := single.BackwardTrain(wantGrads, in, dOut, 3); err != nil {
 				t.Fatal(err)
 			}
-			for _, together := range []map[string]*lookup.Layer{two, five} {
+			for _, together := range teams {
 				layer := together[kind]
 				got := newMatrix(t, in.Len(), dim)
 				if err := layer.ForwardTrain(got, in, 3); err != nil {

@@ -16,19 +16,25 @@ import (
 	"github.com/rowvec/rowvec/internal/race"
 )
 
-// Sampled reports that sweeps of one goroutine over shapes need only be samples, since all of it runs elsewhere, and here it
-// would take minutes: under the race detector, which sees nothing of assembly and makes Go ten times slower, and on emulated
-// processors, but for arm64: an amd64 is there to show what is dispatched to, and others run the portable code that purego
-// and 386 sweep at full speed.
+// start is the level that the program begins with.
+var start = isa.Active()
+
+// Sampled reports that sweeps of one goroutine over shapes need only be samples at the active level, since all of it runs
+// elsewhere, and here it would take minutes: under the race detector, which sees nothing of one goroutine and makes Go ten
+// times slower; on emulated processors, but for arm64, since an amd64 is there to show what is dispatched to, and others run
+// portable code; and for portable code beside assembly, which builds that have nothing else sweep.
 func Sampled() bool {
-	return race.Enabled || runtime.GOARCH != "arm64" && os.Getenv("ROWVEC_EMULATED") != ""
+	return race.Enabled || Slow || isa.Active() == isa.Portable && len(isa.Available) > 1
 }
 
+// Slow is an emulated processor, but for arm64, where Go takes twenty times as long as elsewhere.
+var Slow = runtime.GOARCH != "arm64" && os.Getenv("ROWVEC_EMULATED") != ""
+
 // NoAllocation fails the test if a call of f, once warm, allocates. There is no garbage collection meanwhile, which empties
-// pools; under the race detector, where pools drop what they hold, f is only called.
+// pools. Under the race detector, where pools drop what they hold, and on processors that are as slow, f is only called.
 func NoAllocation(tb testing.TB, what string, f func()) {
 	tb.Helper()
-	if race.Enabled {
+	if race.Enabled || Slow {
 		f()
 		return
 	}
@@ -59,19 +65,21 @@ func KeepChanging(id *int64) (stop func()) {
 	}
 }
 
-// Levels returns the levels that the machine has. The names that ROWVEC_REQUIRE_ISA lists, separated by commas, must be
-// among them: a machine that is there to test AVX-512 must not pass without it.
+// Levels returns the levels that the machine has, up to that which ROWVEC_ISA lowers it to. The names that
+// ROWVEC_REQUIRE_ISA lists, separated by commas, must be among them: a machine that is there to test AVX-512 must not pass
+// without it.
 func Levels(tb testing.TB) []isa.Level {
 	tb.Helper()
+	levels := isa.Available[:slices.Index(isa.Available, start)+1]
 	for name := range strings.SplitSeq(os.Getenv("ROWVEC_REQUIRE_ISA"), ",") {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
 		}
-		if level, known := isa.Named(name); !known || !slices.Contains(isa.Available, level) {
-			tb.Fatalf("ROWVEC_REQUIRE_ISA asks for %q; this machine and build have %v", name, isa.Available)
+		if level, known := isa.Named(name); !known || !slices.Contains(levels, level) {
+			tb.Fatalf("ROWVEC_REQUIRE_ISA asks for %q; this machine and build have %v", name, levels)
 		}
 	}
-	return isa.Available
+	return levels
 }
 
 // Each runs test once for each level as a subtest named isa=LEVEL, with that level active.

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/rowvec/rowvec/internal/isatest"
 )
 
 // file returns a file with this header, unpadded, and so many bytes of data.
@@ -168,6 +170,7 @@ func TestEncodeMisuse(t *testing.T) {
 	one := Tensor{Name: "a", DType: "F32", Shape: []int64{1}}
 	named := func(name string) Tensor { return Tensor{Name: name, DType: "F32"} }
 	large := Tensor{Name: "large", DType: "U8", Shape: []int64{1 << 60}}
+	huge := strings.Repeat("x", MaxHeader)
 	var many []Tensor
 	for _, name := range strings.Split(strings.Repeat("x", 9), "") {
 		large.Name += name
@@ -185,8 +188,11 @@ func TestEncodeMisuse(t *testing.T) {
 		{nil, map[string]string{"\xff": ""}, `the metadata "\xff" are not valid UTF-8`},
 		{[]Tensor{{Name: "a", DType: "F32", Shape: []int64{1 << 40, 1 << 40}}}, nil, `tensor "a" of shape [1099511627776, 1099511627776] is too large`},
 		{many, nil, "is too large"}, // all together
-		{nil, map[string]string{"a": strings.Repeat("x", MaxHeader)}, "the header has 100000032 bytes: more than 100000000"},
+		{nil, map[string]string{"a": huge}, "the header has 100000032 bytes: more than 100000000"},
 	} {
+		if c.metadata["a"] == huge && isatest.Sampled() {
+			continue // which copies it several times
+		}
 		if b, err := Encode(c.tensors, c.metadata); err == nil || !strings.Contains(err.Error(), c.want) || b != nil {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
