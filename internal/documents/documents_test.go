@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/rowvec/rowvec/internal/api"
 )
 
 // root is that of the repository, as seen from this package.
@@ -585,17 +587,15 @@ func TestCommandsThatAreWrong(t *testing.T) {
 	}
 }
 
-// exported are the functions, types, methods, constants and variables of a package, and its examples.
-type exported struct {
-	names    map[string]bool // Name and Type.Name
-	needs    []string        // functions and methods, named as their examples
+// source is what the source of a package says beyond what it exports: its examples, and the first sentence about it.
+type source struct {
 	examples map[string]*doc.Example
 	synopsis string
 }
 
-func parsePackage(t *testing.T, dir string) exported {
+func parsePackage(t *testing.T, dir string) source {
 	t.Helper()
-	x := exported{names: map[string]bool{}, examples: map[string]*doc.Example{}}
+	x := source{examples: map[string]*doc.Example{}}
 	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -609,20 +609,8 @@ func parsePackage(t *testing.T, dir string) exported {
 		}
 		if strings.HasSuffix(file, "_test.go") {
 			tests = append(tests, f)
-			continue
-		}
-		if f.Doc != nil {
+		} else if f.Doc != nil {
 			x.synopsis = new(doc.Package).Synopsis(f.Doc.Text())
-		}
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				x.addFunc(d)
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					x.addSpec(s)
-				}
-			}
 		}
 	}
 	for _, e := range doc.Examples(tests...) {
@@ -631,59 +619,28 @@ func parsePackage(t *testing.T, dir string) exported {
 	return x
 }
 
-func (x *exported) addFunc(d *ast.FuncDecl) {
-	if !d.Name.IsExported() {
-		return
+// exported returns what the packages export.
+func exported(t *testing.T) []api.Name {
+	t.Helper()
+	names, err := api.Load(root)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if d.Recv == nil {
-		x.names[d.Name.Name] = true
-		x.needs = append(x.needs, d.Name.Name)
-		return
-	}
-	receiver := d.Recv.List[0].Type
-	if p, ok := receiver.(*ast.StarExpr); ok {
-		receiver = p.X
-	}
-	if name, ok := receiver.(*ast.Ident); ok && name.IsExported() {
-		x.names[name.Name+"."+d.Name.Name] = true
-		x.needs = append(x.needs, name.Name+"_"+d.Name.Name)
-	}
-}
-
-func (x *exported) addSpec(s ast.Spec) {
-	switch s := s.(type) {
-	case *ast.TypeSpec:
-		x.names[s.Name.Name] = s.Name.IsExported()
-		var fields *ast.FieldList
-		switch t := s.Type.(type) {
-		case *ast.StructType:
-			fields = t.Fields
-		case *ast.InterfaceType:
-			fields = t.Methods
-		}
-		if fields != nil {
-			for _, f := range fields.List {
-				for _, n := range f.Names {
-					x.names[s.Name.Name+"."+n.Name] = n.IsExported()
-				}
-			}
-		}
-	case *ast.ValueSpec:
-		for _, n := range s.Names {
-			x.names[n.Name] = n.IsExported()
-		}
-	}
+	return names
 }
 
 // TestExamples wants a runnable example of every exported function and method.
 func TestExamples(t *testing.T) {
+	sources := map[string]source{}
 	for name, dir := range goPackages {
-		x := parsePackage(t, dir)
-		for _, need := range x.needs {
-			if e := x.examples[need]; e == nil {
-				t.Errorf("package %s: no Example%s", name, need)
-			}
+		sources[name] = parsePackage(t, dir)
+	}
+	for _, n := range exported(t) {
+		if need := strings.ReplaceAll(n.Name, ".", "_"); n.Func && sources[n.Package].examples[need] == nil {
+			t.Errorf("package %s: no Example%s", n.Package, need)
 		}
+	}
+	for name, x := range sources {
 		for n, e := range x.examples {
 			if e.Output == "" && !e.EmptyOutput {
 				t.Errorf("package %s: Example%s has no output, so that it is never run", name, n)
@@ -707,28 +664,27 @@ func TestSynopses(t *testing.T) {
 
 // TestNamesAndLinks looks up pkg.Name, and ExampleName, of inline code, and the files that links lead to.
 func TestNamesAndLinks(t *testing.T) {
-	packages := map[string]exported{}
-	for name, dir := range goPackages {
-		packages[name] = parsePackage(t, dir)
+	names := map[string]bool{}
+	for _, n := range exported(t) {
+		names[n.Package+"."+n.Name] = true
+	}
+	examples := map[string]bool{}
+	for _, dir := range goPackages {
+		for n := range parsePackage(t, dir).examples {
+			examples[n] = true
+		}
 	}
 	name := regexp.MustCompile(`\b(rowvec|kernels|lookup|positional)\.([A-Z]\w*(?:\.[A-Z]\w*)?)`)
 	example := regexp.MustCompile(`^Example_?\w+$`)
 	for _, d := range documents(t) {
 		for _, m := range inline.FindAllStringSubmatch(d.prose, -1) {
 			for _, n := range name.FindAllStringSubmatch(m[1], -1) {
-				if x := packages[n[1]]; !x.names[n[2]] {
+				if !names[n[0]] {
 					t.Errorf("%s: `%s`: package %s has no %s", d.file, m[1], n[1], n[2])
 				}
 			}
-			if example.MatchString(m[1]) {
-				short := strings.TrimPrefix(m[1], "Example")
-				found := false
-				for _, x := range packages {
-					found = found || x.examples[short] != nil
-				}
-				if !found {
-					t.Errorf("%s: no %s", d.file, m[1])
-				}
+			if example.MatchString(m[1]) && !examples[strings.TrimPrefix(m[1], "Example")] {
+				t.Errorf("%s: no %s", d.file, m[1])
 			}
 		}
 		for _, m := range link.FindAllStringSubmatch(d.prose, -1) {
