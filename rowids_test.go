@@ -18,6 +18,7 @@ func TestRowsCheckTheirIDs(t *testing.T) {
 		stopAt(t, []uint32{5, 1 << 31, math.MaxUint32})
 		stopAt(t, []int64{math.MinInt64, -1, 5, 1 << 32, math.MaxInt64})
 		stopAt(t, []uint64{5, 1 << 32, 1<<32 + 1, 1 << 63, math.MaxUint64})
+		stopAtColumns(t, []int64{5}, chunkElements+3) // rows that take several calls of assembly
 	})
 }
 

@@ -107,6 +107,10 @@ func TestEmbedByHand(t *testing.T) {
 	dst := filled(6, 2, untouched)
 	expectDone(t, "EmbedAt", kernels.EmbedAt(dst, table, ids, 2, positions, []uint32{3, 0, 0, 1, 2, 3}), 6)
 	expect(t, "EmbedAt", dst.Data, []float32{1002, 2004, 6.5, 8.25, 10.5, 12.25, 20, 32, 110, 212, 1002, 2004})
+
+	dst = filled(3, 2, untouched)
+	expectDone(t, "EmbedAt beyond the positions", kernels.EmbedAt(dst, table, ids[:3], 2, positions, []int{3, 4, 0}), 1)
+	expect(t, "EmbedAt beyond the positions", dst.Data, []float32{1002, 2004, untouched, untouched, untouched, untouched})
 }
 
 // TestUnfused multiplies 1 + 2^-12 by itself: the product 1 + 2^-11 + 2^-24 is a tie and rounds to 1 + 2^-11, so that

@@ -357,6 +357,33 @@ func TestFicklePositions(t *testing.T) {
 	}
 }
 
+// unwilling positions, a number of columns, compute nothing.
+type unwilling int
+
+var errUnwilling = errors.New("we would rather not")
+
+func (u unwilling) Dim() int                      { return int(u) }
+func (u unwilling) Limit() int                    { return 6 }
+func (u unwilling) Trainable() bool               { return false }
+func (u unwilling) Table() rowvec.Matrix          { return rowvec.Matrix{} }
+func (u unwilling) Fill(rowvec.Matrix, int) error { return errUnwilling }
+func (u unwilling) Kind() string                  { return "unwilling" }
+
+// TestUnwillingPositions: what positions of the caller's have to say is what the layer returns, by whatever way they are asked:
+// once for all, or, where they are too many, a few at a time.
+func TestUnwillingPositions(t *testing.T) {
+	for _, dim := range []int{3, 1<<18 + 1} {
+		table := func(rows int) *lookup.Embedding { return must(lookup.FromMatrix(newMatrix(t, rows, dim))) }
+		for _, option := range []lookup.LayerOption{nil, lookup.LayerNorm(0), lookup.Dropout(0.5, 1), lookup.Segments(table(1))} {
+			layer := must(lookup.NewLayer(table(2), unwilling(dim), option))
+			out := newMatrix(t, 4, dim)
+			if err := layer.ForwardTrain(out, lookup.Sequence([]int{1, 0, 0, 1}), 1); err != errUnwilling {
+				t.Errorf("dim %d: error %v", dim, err)
+			}
+		}
+	}
+}
+
 // TestChangedIDs has an id change after the check of all, as another goroutine could have it.
 func TestChangedIDs(t *testing.T) {
 	layer, positions := fickleLayer(t)

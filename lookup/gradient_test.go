@@ -158,6 +158,73 @@ func TestFrozenAndByFrequency(t *testing.T) {
 		want.Row(4)[j] += float32(third * dOut.Row(3)[j])
 	}
 	compare(t, "by frequency", d, want)
+
+	opt := must(frozen.NewOptimizer(lookup.SGD{Rate: 1}))
+	before := slices.Clone(frozen.Weight().Data)
+	if err := opt.StepBatch(frozen, lookup.Sequence(ids), dOut); err != nil || opt.Steps() != 1 {
+		t.Errorf("a step of a frozen table: error %v, %d steps", err, opt.Steps())
+	}
+	if !slices.Equal(frozen.Weight().Data, before) {
+		t.Error("a frozen table has changed")
+	}
+}
+
+// TestBagByFrequency: of two bags, one of the ids 4 and 2, the other of 4, 4 and 0, the first weight of 4 is that of its
+// place among two, divided by how often it is in the batch.
+func TestBagByFrequency(t *testing.T) {
+	const dim = 5
+	in := lookup.Ragged([]int{4, 2, 4, 4, 0}, []int{0, 2, 5})
+	dOut := fill(newMatrix(t, 2, dim), 1)
+	first, second := dOut.Row(0), dOut.Row(1)
+	for pooling, w := range map[lookup.Pooling][2]float32{lookup.Sum: {1, 1}, lookup.Mean: {0.5, float32(1) / 3}} {
+		e := must(lookup.NewEmbedding(vocab, dim, lookup.ScaleGradByFrequency()))
+		g, want := e.NewGradient(), newMatrix(t, vocab, dim)
+		if err := must(lookup.NewBag(e, pooling)).BackwardSparse(g, in, dOut); err != nil {
+			t.Fatal(err)
+		}
+		for j := range dim {
+			want.Row(0)[j] = float32(w[1] * second[j])
+			want.Row(2)[j] = float32(w[0] * first[j])
+			want.Row(4)[j] = float32(w[0]/3*first[j]) + float32(w[1]/3*second[j])
+			want.Row(4)[j] += float32(w[1] / 3 * second[j])
+		}
+		compare(t, pooling.String(), dense(t, g, vocab, dim), want)
+	}
+}
+
+// TestBagMaxNorm: a bag scales the rows that it looks up as Embedding.Forward does, and leaves the others, and such as hold a
+// NaN, as they are.
+func TestBagMaxNorm(t *testing.T) {
+	const dim = 6
+	ids := []int{4, 2, 4, 4, 0}
+	limited := func() *lookup.Embedding {
+		e := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 3), lookup.MaxNorm(0.5, 2)))
+		e.Weight().Row(2)[3] = float32(math.NaN())
+		return e
+	}
+	plain, pooled, before := limited(), limited(), limited().Weight()
+	out, sum := newMatrix(t, len(ids), dim), newMatrix(t, 1, dim)
+	bag := must(lookup.NewBag(pooled, lookup.Sum))
+	if err := errors.Join(plain.Forward(out, lookup.Sequence(ids)), bag.Forward(sum, lookup.Sequence(ids))); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "table", pooled.Weight(), plain.Weight())
+	want := newMatrix(t, 1, dim)
+	for i := range ids {
+		for j, x := range out.Row(i) {
+			want.Data[j] += x
+		}
+	}
+	compare(t, "sum", sum, want)
+	for _, c := range []struct {
+		id      int
+		changed bool
+	}{{0, true}, {4, true}, {2, false}, {1, false}, {3, false}} {
+		same := fmt.Sprint(pooled.Weight().Row(c.id)) == fmt.Sprint(before.Row(c.id))
+		if same == c.changed {
+			t.Errorf("row %d has changed: %v", c.id, !same)
+		}
+	}
 }
 
 func TestGradientArithmetic(t *testing.T) {

@@ -75,6 +75,25 @@ func TestRotaryAccuracy(t *testing.T) {
 	t.Logf("worst error %.5g", worst)
 }
 
+// TestRotaryKeepsAngles: lengths that come to the same frequencies share what has been worked out for the first of them.
+func TestRotaryKeepsAngles(t *testing.T) {
+	const dim = 8
+	s := LongRoPE{Short: slices.Repeat([]float64{1}, dim/2), Long: slices.Repeat([]float64{3}, dim/2), Factor: 4, Original: 500}
+	r := rotary(t, dim, Scaled(s))
+	for _, c := range []struct {
+		length int
+		first  bool
+	}{{500, true}, {501, false}, {502, false}, {499, true}, {700, false}} {
+		got, err := r.turns("op", c.length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (got == r.first) != c.first || got != r.first && got != r.last.Load() || r.last.Load() != nil && r.last.Load().length != 501 {
+			t.Errorf("length %d: other angles than before", c.length)
+		}
+	}
+}
+
 // TestRotaryScaledAccuracy does the same with what scalings make of frequencies and amplitudes.
 func TestRotaryScaledAccuracy(t *testing.T) {
 	const dim = 32
