@@ -11,5 +11,5 @@
 //
 // Inline code that is a command is taken apart too. What it names as pkg.Name must be exported, and its ExampleName must be
 // there. Links must lead to files and headings. Every exported function and method has a runnable example, every package a
-// first sentence, and every command and fuzz target its line in a table.
+// first sentence, and every command, fuzz target and dependency its line in a table.
 package documents

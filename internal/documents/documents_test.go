@@ -729,6 +729,37 @@ func anchors(text string) []string {
 	return all
 }
 
+// TestDependenciesAreListed wants each module that go.mod of the root or of bench requires in a table with its licence, and
+// no other.
+func TestDependenciesAreListed(t *testing.T) {
+	find := func(file, pattern string) (all []string) {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			all = append(all, m[1])
+		}
+		return all
+	}
+	const document = "docs/TRUST.md"
+	required := map[string]bool{}
+	for _, module := range append(find("go.mod", `(?m)^\t(\S+) v`), find("bench/go.mod", `(?m)^\t(\S+) v`)...) {
+		required[module] = module != api.Module
+	}
+	for _, module := range find(document, "(?m)^\\| `([^` ]+\\.[^` ]+/[^` ]+)` \\| [^|]") {
+		if !required[module] {
+			t.Errorf("%s lists %s, which no go.mod requires, or twice", document, module)
+		}
+		required[module] = false
+	}
+	for module, missing := range required {
+		if missing {
+			t.Errorf("%s does not list %s and its licence", document, module)
+		}
+	}
+}
+
 // TestEverythingIsListed wants each fuzz target in the table of fuzz/README.md, and each command in that of
 // bench/README.md and in the comment of its package.
 func TestEverythingIsListed(t *testing.T) {
