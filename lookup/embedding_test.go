@@ -357,28 +357,60 @@ func TestFicklePositions(t *testing.T) {
 	}
 }
 
-// unwilling positions, a number of columns, compute nothing.
-type unwilling int
+// computed positions are in no table.
+type computed struct {
+	dim int
+	err error // what is wrong with them, if it is not nil
+}
 
-var errUnwilling = errors.New("we would rather not")
+func (c computed) Dim() int             { return c.dim }
+func (c computed) Limit() int           { return 100 }
+func (c computed) Trainable() bool      { return false }
+func (c computed) Table() rowvec.Matrix { return rowvec.Matrix{} }
+func (c computed) Kind() string         { return "computed" }
 
-func (u unwilling) Dim() int                      { return int(u) }
-func (u unwilling) Limit() int                    { return 6 }
-func (u unwilling) Trainable() bool               { return false }
-func (u unwilling) Table() rowvec.Matrix          { return rowvec.Matrix{} }
-func (u unwilling) Fill(rowvec.Matrix, int) error { return errUnwilling }
-func (u unwilling) Kind() string                  { return "unwilling" }
+func (c computed) Fill(dst rowvec.Matrix, start int) error {
+	for i := range dst.Rows {
+		for j := range dst.Row(i) {
+			dst.Row(i)[j] = float32(start + i + j)
+		}
+	}
+	return c.err
+}
 
-// TestUnwillingPositions: what positions of the caller's have to say is what the layer returns, by whatever way they are asked:
-// once for all, or, where they are too many, a few at a time.
+// TestUnwillingPositions: what positions of the caller's have to say is what the layer returns, by whatever way they are
+// asked: once for all, or, where they are too many, a few at a time.
 func TestUnwillingPositions(t *testing.T) {
+	unwilling := errors.New("we would rather not")
 	for _, dim := range []int{3, 1<<18 + 1} {
 		table := func(rows int) *lookup.Embedding { return must(lookup.FromMatrix(newMatrix(t, rows, dim))) }
 		for _, option := range []lookup.LayerOption{nil, lookup.LayerNorm(0), lookup.Dropout(0.5, 1), lookup.Segments(table(1))} {
-			layer := must(lookup.NewLayer(table(2), unwilling(dim), option))
+			layer := must(lookup.NewLayer(table(2), computed{dim, unwilling}, option))
 			out := newMatrix(t, 4, dim)
-			if err := layer.ForwardTrain(out, lookup.Sequence([]int{1, 0, 0, 1}), 1); err != errUnwilling {
+			if err := layer.ForwardTrain(out, lookup.Sequence([]int{1, 0, 0, 1}), 1); err != unwilling {
 				t.Errorf("dim %d: error %v", dim, err)
+			}
+		}
+	}
+}
+
+// TestManyPositions computes those of one sequence that is too long to have them all at once, or those of one part.
+func TestManyPositions(t *testing.T) {
+	const dim, n, start = 1 << 14, 75, 3
+	tokens := must(lookup.FromMatrix(newMatrix(t, 2, dim), lookup.Workers(1)))
+	copy(tokens.Weight().Row(1), []float32{100, 200})
+	layer := must(lookup.NewLayer(tokens, computed{dim: dim}))
+	ids, out := make([]int, n), newMatrix(t, n, dim)
+	for i := range ids {
+		ids[i] = i % 2
+	}
+	if err := layer.Forward(out, lookup.Sequence(ids).From(start)); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		for j, x := range out.Row(i) {
+			if want := tokens.Weight().Row(id)[j] + float32(start+i+j); x != want {
+				t.Fatalf("row %d, column %d is %v, want %v", i, j, x, want)
 			}
 		}
 	}

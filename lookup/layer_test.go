@@ -467,20 +467,6 @@ func TestFarPositions(t *testing.T) {
 	}
 }
 
-// TestWidePositions computes positions of a sequence that is too long to have them all at once, or those of one part.
-func TestWidePositions(t *testing.T) {
-	const dim, n = 1 << 14, 75
-	tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Workers(1)))
-	layer := must(lookup.NewLayer(tokens, must(positional.NewSinusoidal(0, dim))))
-	ids, plain := randomIDs[int](n)
-	b := batch{"wide", lookup.Sequence(ids).From(3), plain, count(n, n, 3), make([]int, n)}
-	dst := newMatrix(t, n, dim)
-	if err := layer.Forward(dst, b.in); err != nil {
-		t.Fatal(err)
-	}
-	compare(t, b.name, dst, plainForward(t, layer, b))
-}
-
 func TestNoAllocation(t *testing.T) {
 	defer tuning.Lower()()
 	const dim, n = 256, 600 // several parts
