@@ -1,5 +1,6 @@
 // Package asmcheck holds the assembly of package rowvec to what its names and comments claim. It reads the sources, and
-// what GNU objdump makes of the linked program, since an assembler may turn a line into something else than it says.
+// what GNU objdump makes of the linked program, since an assembler may turn a line into something else than it says; GNU
+// as then says whether that belongs to an instruction set.
 // It serves its own test, and package neonmca its parser.
 package asmcheck
 
@@ -58,69 +59,124 @@ func Parse(listing string) []Instruction {
 	return code
 }
 
+// rules is what Check knows of an architecture. Any other instruction than those of plain and of lanes is one that a
+// kernel has no use for: calls, traps, system calls, atomics, changes of the stack or of rounding. Which of those that do
+// belong to the instruction set of a level is for an assembler to say, which knows them all: see Assembler.
+type rules struct {
+	reserved *regexp.Regexp // registers that are not a kernel's: of Go's runtime, the system, the frame, the assembler
+	argument *regexp.Regexp // a place of an argument or a result, the one use there is for the stack pointer
+	stack    *regexp.Regexp // the stack pointer
+	plain    *regexp.Regexp // instructions, with their operands, of general registers
+	lanes    *regexp.Regexp // operands of vectors, scalars and masks
+	fma      *regexp.Regexp
+}
+
 var (
 	// wrong matches what objdump prints for bytes that are no instruction.
 	wrong = regexp.MustCompile(`^(\(bad\)|\.|udf$)`)
 
-	reservedAMD64 = regexp.MustCompile(`%(r1[45][dwb]?|[re]?bp|bpl)\b`)
-	fmaAMD64      = regexp.MustCompile(`^v4?fn?m(add|sub)`)
-	gatherAMD64   = regexp.MustCompile(`^vp?(gather|scatter)`)
-	wideAMD64     = regexp.MustCompile(`%[yz]mm`)
-	avx512        = regexp.MustCompile(`%zmm|%k[0-7]`)
+	// The assembler itself writes R27 of arm64 where an offset does not fit; here it is as good as written in the source.
+	architectures = map[string]rules{
+		"amd64": {
+			reserved: regexp.MustCompile(`%(r1[45][dwb]?|[re]?bp|bpl)\b`),
+			argument: regexp.MustCompile(`(^|,)0x([89a-f]|[0-9a-f]{2,})\(%rsp\)`),
+			stack:    regexp.MustCompile(`%([re]?sp|spl)\b`),
+			plain: regexp.MustCompile(`^((mov(abs|[sz][bwl])?|lea|add|sub|sbb|imul|neg|inc|dec|and|or|xor|not|sh[lr]|sar|bts` +
+				`|cmp|test|nop)[bwlq]? |(cmov|set|j)[a-z]+ |prefetch(t[012]|nta) |xchg %ax,%ax$|(ret|sfence|vzeroupper) $)`),
+			lanes: regexp.MustCompile(`%([xyz]mm\d+|k[0-7])\b`),
+			fma:   regexp.MustCompile(`^v4?fn?m(add|sub)`),
+		},
+		"arm64": {
+			reserved: regexp.MustCompile(`\b[xw](18|26|27|28|29|30)\b`),
+			argument: regexp.MustCompile(`\[sp, #\d+\]$`),
+			stack:    regexp.MustCompile(`\bw?sp\b`),
+			plain: regexp.MustCompile(`^((mov[kzn]?|(add|sub|and)s?|orr|eor|bic|mul|m(add|sub|neg)|neg|ls[lr]|asr|cmp|cmn|tst` +
+				`|csel|cset|csinc|(ldu?r|stu?r)(s?[bhw])?|ldp|stp|prfu?m|adrp?|b|b\.[a-z]+|cbn?z|tbn?z) |(nop|ret) $)`),
+			lanes: regexp.MustCompile(`\b[vqdsh]([12]?\d|3[01])\b`),
+			fma:   regexp.MustCompile(`^(fn?m(add|sub)|fml[as]|fcmla|bfm|bfdot)`),
+		},
+	}
 
-	reservedARM64 = regexp.MustCompile(`\b[xw](18|26|27|28)\b`)
-	fmaARM64      = regexp.MustCompile(`^(fn?m(add|sub)|fml[as]|fcmla|bfm|bfdot)`)
+	gatherAMD64 = regexp.MustCompile(`^vp?(gather|scatter)`)
+	vexAMD64    = regexp.MustCompile(`^[vk]`)
+	streamAMD64 = regexp.MustCompile(`^vmovnt(dq|p[sd])$`)
+	wideAMD64   = regexp.MustCompile(`%[yz]mm`)
+	avx512      = regexp.MustCompile(`%zmm|%k[0-7]`)
 )
 
 // Check returns what is wrong with a function of an architecture, amd64 or arm64.
 func Check(arch string, f Function) []string {
+	r := architectures[arch]
+	for n := len(f.Code); arch == "arm64" && n > 0 && f.Code[n-1].Bytes == "00000000"; n-- {
+		f.Code = f.Code[:n-1] // zeros up to the next function
+	}
 	var problems []string
-	found := func(in Instruction, what string) {
-		problems = append(problems, fmt.Sprintf("%s: %x: %s %s: %s", f.Name, in.Address, in.Mnemonic, in.Operands, what))
-	}
-	reserved, fma := reservedAMD64, fmaAMD64
-	if arch == "arm64" {
-		reserved, fma = reservedARM64, fmaARM64
-		for n := len(f.Code); n > 0 && f.Code[n-1].Bytes == "00000000"; n-- {
-			f.Code = f.Code[:n-1] // zeros up to the next function
-		}
-	}
 	for _, in := range f.Code {
-		if wrong.MatchString(in.Mnemonic) {
-			found(in, "no instruction")
-		}
-		if reserved.MatchString(in.Operands) {
-			found(in, "a register that belongs to Go's runtime, the system or the assembler")
-		}
-		if fma.MatchString(in.Mnemonic) {
-			found(in, "a fused multiply-add")
-		}
-		if arch != "amd64" {
-			continue
-		}
-		if gatherAMD64.MatchString(in.Mnemonic) {
-			found(in, "a gather or scatter of elements")
-		}
+		var what string
+		switch {
+		case wrong.MatchString(in.Mnemonic):
+			what = "no instruction"
+		case r.reserved.MatchString(in.Operands):
+			what = "a register that belongs to Go's runtime, the system or the assembler"
+		case r.stack.MatchString(r.argument.ReplaceAllString(in.Operands, "")):
+			what = "the stack pointer, other than to reach an argument"
+		case !r.plain.MatchString(in.Mnemonic+" "+in.Operands) && !r.lanes.MatchString(in.Operands):
+			what = "an instruction that a kernel has no use for"
+		case r.fma.MatchString(in.Mnemonic):
+			what = "a fused multiply-add"
+		case arch != "amd64":
+		case gatherAMD64.MatchString(in.Mnemonic):
+			what = "a gather or scatter of elements"
+		case r.lanes.MatchString(in.Operands) && !vexAMD64.MatchString(in.Mnemonic):
+			what = "SSE among AVX, which is slow behind a Y or Z register"
 		// In 64-bit mode every instruction that starts with byte 62 is AVX-512 in the EVEX encoding.
-		if strings.HasSuffix(f.Name, "AVX2") && (strings.HasPrefix(in.Bytes, "62") || avx512.MatchString(in.Operands)) {
-			found(in, "AVX-512 in a function called AVX2")
+		case strings.HasSuffix(f.Name, "AVX2") && (strings.HasPrefix(in.Bytes, "62") || avx512.MatchString(in.Operands)):
+			what = "AVX-512 in a function called AVX2"
+		}
+		if what != "" {
+			problems = append(problems, fmt.Sprintf("%s: %x: %s %s: %s", f.Name, in.Address, in.Mnemonic, in.Operands, what))
 		}
 	}
 	if !slices.ContainsFunc(f.Code, func(in Instruction) bool { return strings.HasPrefix(in.Mnemonic, "ret") }) {
 		problems = append(problems, f.Name+": no return in the disassembly")
 	}
-	if arch == "amd64" {
-		problems = append(problems, dirtyReturns(f)...)
-	}
-	return problems
+	return append(problems, paths(f)...)
 }
 
-// dirtyReturns follows every path through an amd64 function and complains about a return that can be reached without a
-// VZEROUPPER behind the last use of a Y or Z register, and about a path that leaves the function otherwise.
-func dirtyReturns(f Function) []string {
+var branch = regexp.MustCompile(`^(j[a-z]+|b|b\.[a-z]+|cbn?z|tbn?z)$`)
+
+// Target returns where a branch goes; ok is false for any other instruction, and for a branch to no fixed place.
+func (in Instruction) Target() (address uint64, ok bool) {
+	if !branch.MatchString(in.Mnemonic) {
+		return 0, false
+	}
+	address, err := strconv.ParseUint(in.Operands[strings.LastIndexAny(in.Operands, ", ")+1:], 16, 64)
+	return address, err == nil
+}
+
+// Assembler returns the code as GNU as would have it, a line each, with all branches to where they stand. Given -march
+// with the instruction set of a level, it refuses each instruction that the level does not have.
+func Assembler(code []Instruction) string {
+	var text strings.Builder
+	for _, in := range code {
+		operands := in.Operands
+		if branch.MatchString(in.Mnemonic) || strings.HasPrefix(in.Mnemonic, "adr") {
+			operands = operands[:strings.LastIndexAny(operands, ", ")+1] + "."
+		}
+		text.WriteString(in.Mnemonic + " " + operands + "\n")
+	}
+	return text.String()
+}
+
+// paths follows every path through a function, and complains about one that leaves it other than by a return, and on
+// amd64 about a return that can be reached without a VZEROUPPER behind the last use of a Y or Z register, or without an
+// SFENCE behind the last store past the caches. Where a flag in memory was found to be set before such a store, it is
+// taken to be set still when it is looked at behind.
+func paths(f Function) []string {
 	type state struct {
-		address uint64
-		dirty   bool
+		address         uint64
+		dirty, streamed bool
+		flag            string // operands of the comparison with 0 that found it set
 	}
 	if len(f.Code) == 0 {
 		return nil
@@ -131,7 +187,7 @@ func dirtyReturns(f Function) []string {
 	}
 	var problems []string
 	seen := make(map[state]bool)
-	todo := []state{{f.Code[0].Address, false}}
+	todo := []state{{address: f.Code[0].Address}}
 	for len(todo) > 0 {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -151,26 +207,52 @@ func dirtyReturns(f Function) []string {
 		case wideAMD64.MatchString(in.Operands):
 			s.dirty = true
 		}
+		switch {
+		case in.Mnemonic == "sfence":
+			s.streamed = false
+		case streamAMD64.MatchString(in.Mnemonic):
+			s.streamed = true
+		}
 		if strings.HasPrefix(in.Mnemonic, "ret") {
 			if s.dirty {
 				problems = append(problems, fmt.Sprintf("%s: %x: a return without VZEROUPPER", f.Name, in.Address))
 			}
+			if s.streamed {
+				problems = append(problems, fmt.Sprintf("%s: %x: a return without SFENCE", f.Name, in.Address))
+			}
 			continue
 		}
-		if strings.HasPrefix(in.Mnemonic, "j") {
-			target, err := strconv.ParseUint(in.Operands, 16, 64)
-			if err != nil {
+		next, jumps, there := true, false, s
+		if branch.MatchString(in.Mnemonic) {
+			target, ok := in.Target()
+			if !ok {
 				problems = append(problems, fmt.Sprintf("%s: %x: a jump to no fixed place", f.Name, in.Address))
 				continue
 			}
-			todo = append(todo, state{target, s.dirty})
-			if in.Mnemonic == "jmp" {
-				continue
+			next, jumps, there.address = in.Mnemonic != "jmp" && in.Mnemonic != "b", true, target
+			if i > 0 && f.Code[i-1].Mnemonic == "cmpb" && strings.HasPrefix(f.Code[i-1].Operands, "$0x0,") {
+				flag := f.Code[i-1].Operands
+				known, found := flag == s.flag, flag
+				if s.streamed {
+					found = s.flag
+				}
+				switch in.Mnemonic {
+				case "je":
+					jumps, s.flag = !known, found
+				case "jne":
+					next, there.flag = !known, found
+				}
 			}
 		}
-		if i+1 < len(f.Code) {
-			todo = append(todo, state{f.Code[i+1].Address, s.dirty})
-		} else {
+		if jumps {
+			todo = append(todo, there)
+		}
+		switch {
+		case !next:
+		case i+1 < len(f.Code):
+			s.address = f.Code[i+1].Address
+			todo = append(todo, s)
+		default:
 			problems = append(problems, f.Name+": a path runs off the end")
 		}
 	}

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -33,20 +35,49 @@ func missing(t *testing.T, what string) {
 	t.Skipf("THE ASSEMBLY IS NOT CHECKED: %s", what)
 }
 
-// objdump returns a GNU objdump that knows arch.
-func objdump(t *testing.T, arch string) string {
+// binutil returns the GNU objdump or as that knows arch.
+func binutil(t *testing.T, arch, name string) string {
 	t.Helper()
-	names := []string{triples[arch] + "-objdump"}
+	names := []string{triples[arch] + "-" + name}
 	if runtime.GOARCH == arch {
-		names = append(names, "objdump")
+		names = append(names, name)
 	}
 	for _, name := range names {
 		if version, err := exec.Command(name, "--version").Output(); err == nil && strings.HasPrefix(string(version), "GNU") {
 			return name
 		}
 	}
-	missing(t, fmt.Sprintf("there is no GNU objdump for %s (looked for %v)", arch, names))
+	missing(t, fmt.Sprintf("there is no GNU %s for %s (looked for %v)", name, arch, names))
 	return ""
+}
+
+// marches are the instruction sets that the endings of names stand for, as GNU as knows them.
+var marches = map[string]string{
+	"AVX2":   "generic64+avx2",
+	"AVX512": "generic64+avx512f+avx512bw+avx512dq+avx512vl",
+	"NEON":   "armv8-a",
+}
+
+// unsupported returns a problem for each instruction of a function that the instruction set in its name does not have.
+func unsupported(t *testing.T, tool string, f Function) (problems []string) {
+	t.Helper()
+	for suffix, march := range marches {
+		if !strings.HasSuffix(f.Name, suffix) {
+			continue
+		}
+		cmd := exec.Command(tool, "-march="+march, "-o", os.DevNull, "-")
+		cmd.Stdin = strings.NewReader(Assembler(f.Code))
+		out, err := cmd.CombinedOutput()
+		for _, m := range regexp.MustCompile(`(?m)^.*?:(\d+): Error: (.*)`).FindAllStringSubmatch(string(out), -1) {
+			line, _ := strconv.Atoi(m[1])
+			problems = append(problems, fmt.Sprintf("%s: %x: %s", f.Name, f.Code[line-1].Address, m[2]))
+		}
+		if err != nil && problems == nil {
+			t.Fatalf("%s: %v\n%s", cmd, err, out)
+		}
+		return problems
+	}
+	return []string{f.Name + ": no instruction set in the name"}
 }
 
 // output runs a command and returns what it prints.
@@ -76,13 +107,14 @@ func TestAssembly(t *testing.T) {
 			for _, p := range problems {
 				t.Error(p)
 			}
-			tool := objdump(t, arch)
+			tool, assembler := binutil(t, arch, "objdump"), binutil(t, arch, "as")
 			if _, err := exec.LookPath("go"); err != nil {
 				missing(t, err.Error())
 			}
 			functions, problems := disassemble(t, tool, arch, build(t, arch), names)
 			for _, f := range functions {
 				problems = append(problems, Check(arch, f)...)
+				problems = append(problems, unsupported(t, assembler, f)...)
 			}
 			problems = append(problems, words(t, tool, arch, dir)...)
 			for _, p := range problems {
@@ -189,11 +221,38 @@ func TestMistakesAreFound(t *testing.T) {
 		{"amd64", "fAVX2", "xor %r15d,%r15d|ret", "a register"},
 		{"amd64", "fAVX2", "push %rbp|ret", "a register"},
 		{"amd64", "fAVX2", "mov (%rsi),%ebp|ret", "a register"},
+		{"amd64", "fAVX2", "mov 0x8(%rsp),%rbx|xchg %ax,%ax|movslq (%rbx),%rax|setb 0x10(%rsp)|ret", ""},
+		{"amd64", "fAVX2", "sub $0x18,%rsp|ret", "the stack pointer"},
+		{"amd64", "fAVX2", "mov %rax,-0x8(%rsp)|ret", "the stack pointer"},
+		{"amd64", "fAVX2", "mov (%rsp),%rax|ret", "the stack pointer"},
+		{"amd64", "fAVX2", "mov 0x8(%rsp,%rax,8),%rax|ret", "the stack pointer"},
+		{"amd64", "fAVX2", "mov %rax,0x4(%rsp)|ret", "the stack pointer"},
+		{"amd64", "fAVX2", "call 1002|ret|ret", "no use for"},
+		{"amd64", "fAVX2", "push %rax|ret", "no use for"},
+		{"amd64", "fAVX2", "ret $0x8", "no use for"},
+		{"amd64", "fAVX2", "hlt|ret", "no use for"},
+		{"amd64", "fAVX2", "ud2|ret", "no use for"},
+		{"amd64", "fAVX2", "syscall|ret", "no use for"},
+		{"amd64", "fAVX2", "std|ret", "no use for"},
+		{"amd64", "fAVX2", "vldmxcsr (%rsi)|ret", "no use for"},
+		{"amd64", "fAVX2", "lock add %eax,(%rsi)|ret", "no use for"},
+		{"amd64", "fAVX2", "xchg %eax,(%rsi)|ret", "no use for"},
+		{"amd64", "fAVX2", "fldz|ret", "no use for"},
+		{"amd64", "fAVX2", "addps %xmm0,%xmm1|ret", "SSE"},
+		{"amd64", "fAVX2", "movq %xmm0,%rax|ret", "SSE"},
 		{"amd64", "fAVX2", "(bad)|ret", "no instruction"},
 		{"amd64", "fAVX2", "vmovups %ymm0,(%rdi)|ret", "without VZEROUPPER"},
 		{"amd64", "fAVX512", "vzeroupper|vmovups %zmm0,(%rdi)|ret", "without VZEROUPPER"},
 		{"amd64", "fAVX2", "vmovups %ymm0,(%rdi)|je 1003 <f+0x3>|vzeroupper|ret", "without VZEROUPPER"},
 		{"amd64", "fAVX2", "je 1003 <f+0x3>|vmovups %ymm0,(%rdi)|vzeroupper|ret", ""},
+		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|sfence|ret", ""},
+		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|ret", "without SFENCE"},
+		{"amd64", "fAVX512", "sfence|vmovntpd %xmm0,(%rdi)|ret", "without SFENCE"},
+		{"amd64", "fAVX2", "vmovntdq %xmm0,(%rdi)|je 1003|sfence|ret", "without SFENCE"},
+		{"amd64", "fAVX2", "cmpb $0x0,(%rbx)|je 1003|vmovntps %xmm0,(%rdi)|cmpb $0x0,(%rbx)|je 1006|sfence|ret", ""},
+		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|cmpb $0x0,(%rbx)|je 1004|sfence|ret", "without SFENCE"},
+		{"amd64", "fAVX2", "cmpb $0x0,(%rbx)|je 1003|vmovntps %xmm0,(%rdi)|cmpb $0x0,(%rbx)|jne 1006|sfence|ret", "without SFENCE"},
+		{"amd64", "fAVX2", "cmpb $0x0,(%rbx)|je 1003|vmovntps %xmm0,(%rdi)|cmpb $0x0,(%rcx)|je 1006|sfence|ret", "without SFENCE"},
 		{"amd64", "fAVX2", "jmp 2000 <g>|ret", "leaves the function"},
 		{"amd64", "fAVX2", "jmp *%rax|ret", "no fixed place"},
 		{"amd64", "fAVX2", "je 1002|ret|nop", "runs off the end"},
@@ -209,20 +268,74 @@ func TestMistakesAreFound(t *testing.T) {
 		{"arm64", "fNEON", "mov x28, x0|ret", "a register"},
 		{"arm64", "fNEON", ".inst 0x00c0ffee // undefined|ret", "no instruction"},
 		{"arm64", "fNEON", "udf #1|ret", "no instruction"},
-		{"arm64", "fNEON", "nop", "no return"},
+		{"arm64", "fNEON", "mov x29, x0|ret", "a register"},
+		{"arm64", "fNEON", "ldp x29, x30, [sp, #8]|ret", "a register"},
+		{"arm64", "fNEON", "ldr x0, [sp, #8]|strb w1, [sp, #16]|ret", ""},
+		{"arm64", "fNEON", "sub sp, sp, #0x10|ret", "the stack pointer"},
+		{"arm64", "fNEON", "str x0, [sp, #-16]!|ret", "the stack pointer"},
+		{"arm64", "fNEON", "ldr x0, [sp], #16|ret", "the stack pointer"},
+		{"arm64", "fNEON", "add x1, x0, w2, uxtw|mov w1, wsp|ret", "the stack pointer"},
+		{"arm64", "fNEON", "bl 1001|ret", "no use for"},
+		{"arm64", "fNEON", "svc #0x0|ret", "no use for"},
+		{"arm64", "fNEON", "brk #0x1|ret", "no use for"},
+		{"arm64", "fNEON", "msr fpcr, x0|ret", "no use for"},
+		{"arm64", "fNEON", "mrs x0, s3_3_c14_c0_2|ret", "no use for"},
+		{"arm64", "fNEON", "ldxr x0, [x1]|ret", "no use for"},
+		{"arm64", "fNEON", "ret x1", "no use for"},
+		{"arm64", "fNEON", "cbz x0, 1002|b.ne 1000|ret", ""},
+		{"arm64", "fNEON", "tbz w15, #0, 2000|ret", "leaves the function"},
+		{"arm64", "fNEON", "b 2000|ret", "leaves the function"},
+		{"arm64", "fNEON", "cbnz x0, 1000|b.eq 1000|ret|nop", ""},
+		{"arm64", "fNEON", "cbz x0, 1002|ret|nop", "runs off the end"},
+		{"arm64", "fNEON", "b 1000", "no return"},
 	} {
-		var listing strings.Builder
-		for i, line := range strings.Split(test.listing, "|") {
-			line, evex := strings.CutPrefix(line, "EVEX ")
-			bytes := "c5 fc 10"
-			if evex {
-				bytes = "62 f1 7e"
-			}
-			mnemonic, operands, _ := strings.Cut(line, " ")
-			fmt.Fprintf(&listing, "    %x:\t%s \t%s\t%s\n", 0x1000+i, bytes, mnemonic, operands)
-		}
-		problems := Check(test.arch, Function{test.function, Parse("f:     file format elf64\n\n" + listing.String())})
+		problems := Check(test.arch, function(test.function, test.listing))
 		expect(t, test.function+": "+test.listing, problems, test.want)
+	}
+}
+
+// function returns a function of instructions that | separates, one at each address from 1000 on.
+func function(name, code string) Function {
+	var listing strings.Builder
+	for i, line := range strings.Split(code, "|") {
+		line, evex := strings.CutPrefix(line, "EVEX ")
+		bytes := "c5 fc 10"
+		if evex {
+			bytes = "62 f1 7e"
+		}
+		mnemonic, operands, _ := strings.Cut(line, " ")
+		fmt.Fprintf(&listing, "    %x:\t%s \t%s\t%s\n", 0x1000+i, bytes, mnemonic, operands)
+	}
+	return Function{name, Parse("f:     file format elf64\n\n" + listing.String())}
+}
+
+// TestInstructionSets has instructions that levels have, and some that later processors brought.
+func TestInstructionSets(t *testing.T) {
+	for _, test := range []struct {
+		arch, function, code, want string
+	}{
+		{"amd64", "fAVX2", "mov 0x8(%rsp),%rbx|vpermps (%rsi),%ymm1,%ymm0|jne 1001 <f+0x1>|vzeroupper|ret", ""},
+		{"amd64", "fAVX2", "vpaddd %zmm0,%zmm1,%zmm2", "zmm0"},
+		{"amd64", "fAVX2", "vpaddd %xmm16,%xmm1,%xmm2", "xmm16"},
+		{"amd64", "fAVX2", "vpternlogd $0x1,%xmm0,%xmm1,%xmm2", "vpternlogd"},
+		{"amd64", "fAVX2", "vcvtph2ps %xmm0,%ymm0", "vcvtph2ps"},
+		{"amd64", "fAVX2", "bzhi %r12d,%edx,%edx", "bzhi"},
+		{"amd64", "fAVX2", "vpdpbusd %ymm0,%ymm1,%ymm2", "vpdpbusd"},
+		{"amd64", "fAVX512", "vpermw %zmm0,%zmm1,%zmm2|vpmullq %ymm16,%ymm1,%ymm2|kmovb %eax,%k1", ""},
+		{"amd64", "fAVX512", "bzhi %r12d,%edx,%edx", "bzhi"},
+		{"amd64", "fAVX512", "vpermb %zmm0,%zmm1,%zmm2", "vpermb"},
+		{"amd64", "fAVX512", "vpdpbusd %zmm0,%zmm1,%zmm2", "vpdpbusd"},
+		{"amd64", "fAVX512", "vpopcntd %zmm0,%zmm1", "vpopcntd"},
+		{"amd64", "fAVX512", "vcvtneps2bf16 %zmm0,%ymm0", "vcvtneps2bf16"},
+		{"arm64", "fNEON", "adrp x1, 16b000 <f>|fmul v0.4s, v1.4s, v2.4s|cbz x1, 1001 <f+0x1>|b.cs 1000|ret", ""},
+		{"arm64", "fNEON", "sdot v0.4s, v1.16b, v2.16b", "sdot"},
+		{"arm64", "fNEON", "fadd v0.8h, v1.8h, v2.8h", "fadd"},
+		{"arm64", "fNEON", "ldadd x0, x1, [x2]", "ldadd"},
+		{"arm64", "fNEON", "fadd z0.s, z1.s, z2.s", "fadd"},
+		{"arm64", "f", "ret", "no instruction set"},
+	} {
+		problems := unsupported(t, binutil(t, test.arch, "as"), function(test.function, test.code))
+		expect(t, test.function+": "+test.code, problems, test.want)
 	}
 }
 
@@ -261,7 +374,7 @@ func TestDeclarationsAreChecked(t *testing.T) {
 }
 
 func TestWordsAreChecked(t *testing.T) {
-	tool := objdump(t, "arm64")
+	tool := binutil(t, "arm64", "objdump")
 	const fmul = "#define VFMUL4S(m, n, d) WORD $(0x6E20DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.4s, v{n}.4s, v{m}.4s\n"
 	for _, test := range []struct{ source, want string }{
 		{fmul, ""},

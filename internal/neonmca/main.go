@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,7 +102,7 @@ type loop struct {
 // backward returns the positions of the target and the branch of each backward branch.
 func backward(code []asmcheck.Instruction) (branches [][2]int) {
 	for i, in := range code {
-		if target, ok := target(in); ok {
+		if target, ok := in.Target(); ok {
 			to := slices.IndexFunc(code[:i], func(in asmcheck.Instruction) bool { return in.Address == target })
 			if to >= 0 {
 				branches = append(branches, [2]int{to, i})
@@ -111,17 +110,6 @@ func backward(code []asmcheck.Instruction) (branches [][2]int) {
 		}
 	}
 	return branches
-}
-
-var branch = regexp.MustCompile(`^(b|b\.\w+|cbn?z|tbn?z)$`)
-
-// target returns where a branch goes.
-func target(in asmcheck.Instruction) (address uint64, ok bool) {
-	if !branch.MatchString(in.Mnemonic) {
-		return 0, false
-	}
-	address, err := strconv.ParseUint(in.Operands[strings.LastIndexAny(in.Operands, ", ")+1:], 16, 64)
-	return address, err == nil
 }
 
 // inside reports whether b is a loop within a.
@@ -340,7 +328,7 @@ func predict(mca string, pieces []*piece) error {
 		fmt.Fprintf(&source, "# LLVM-MCA-BEGIN %d\nlabel%d:\n", i, i)
 		for _, in := range p.code {
 			operands := in.Operands
-			if _, ok := target(in); ok {
+			if _, ok := in.Target(); ok {
 				operands = fmt.Sprintf("%slabel%d", operands[:strings.LastIndexAny(operands, ", ")+1], i)
 			}
 			fmt.Fprintf(&source, "\t%s\t%s\n", in.Mnemonic, operands)
