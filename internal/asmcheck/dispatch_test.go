@@ -39,7 +39,7 @@ func TestDispatchIsFollowed(t *testing.T) {
 			"fAVX2() }", never},
 		{"func F() { if active == isa.Portable { return }; if active == isa.AVX2 { fAVX512() }; fAVX2()\n" +
 			"fAVX512() }", higher},
-		{"func F() { switch active { case isa.AVX512: fAVX512(); case isa.AVX2: fAVX2() } }", 
+		{"func F() { switch active { case isa.AVX512: fAVX512(); case isa.AVX2: fAVX2() } }",
 			lower + "; " + higher + "; " + lowest},
 		{"func F() { if active == isa.Portable { return }; fAVX2(); if active == isa.AVX512 || x { fAVX512() } }", higher},
 		{"func F() { if active == isa.Portable { return }; fAVX2(); f := fAVX512; f() }", higher},
