@@ -162,8 +162,8 @@ done:
 
 #define PLUS_ALL(v, sum) VADDPS v, sum, sum
 
-// SPREAD adds up each four lanes, lanes 2 and 3 to 0 and 1 and then these: all four get the sum.
-#define SPREAD(v, tmp) \
+// FOURS adds up each four lanes, lanes 2 and 3 to 0 and 1 and then these: all four get the sum.
+#define FOURS(v, tmp) \
 	VPERMILPS $0x4E, v, tmp; \
 	VADDPS    tmp, v, v;     \
 	VPERMILPS $0xB1, v, tmp; \
@@ -210,12 +210,11 @@ few: \
 	PASS(PLUS_LAST, 0, Y0, Y1, Y2, Y3); \
 	STEP(SUBQ, normArgs_last(BX))
 
+#define AHEAD_NONE
+
 // LANES does a pass of sums, and goes back to the beginning of the rows; LANES_AHEAD prefetches too.
 #define LANES(PASS, STEP, block, tail, few, done) \
-	CLEAR4(Y0, Y1, Y2, Y3); \
-	CLEAR4(Y4, Y5, Y6, Y7); \
-	NORM_COLUMNS(LANES_BLOCK(PASS), STEP, LANES_TAIL(PASS, STEP, few, done), block, tail, done); \
-	STEP(SUBQ, normArgs_whole(BX))
+	LANES_AHEAD(AHEAD_NONE, PASS, STEP, block, tail, few, done)
 
 #define LANES_AHEAD(AHEAD, PASS, STEP, block, tail, few, done) \
 	CLEAR4(Y0, Y1, Y2, Y3); \
@@ -227,8 +226,8 @@ few: \
 #define MEANS \
 	HALVES(Y0, Y4, Y1, Y5, Y12);             \
 	HALVES(Y2, Y6, Y3, Y7, Y13);             \
-	SPREAD(Y0, Y12);                         \
-	SPREAD(Y2, Y13);                         \
+	FOURS(Y0, Y12);                          \
+	FOURS(Y2, Y13);                          \
 	VBROADCASTSS normArgs_count(BX), Y14;    \
 	VDIVPS Y14, Y0, Y0;                      \
 	VDIVPS Y14, Y2, Y2
@@ -365,6 +364,15 @@ one: \
 #define GRADIENT1_WIDE(MOVE, off) GRADIENT1(MOVE, off, Y12, Y13, Y8, Y10, Y0, Y2, Y4, Y5, Y6, Y14)
 #define GRADIENT1_NARROW(MOVE) GRADIENT1(MOVE, 0, X12, X13, X8, X10, X0, X2, X4, X5, X6, X14)
 
+// STATISTICS1 has the mean of a row in Y8 and its r in Y0.
+#define STATISTICS1 \
+	LANES(SUM1, STEP_X, sum, sumTail, sumFew, sumDone);                   \
+	MEANS;                                                                \
+	EACH(Y0, Y8, Y9);                                                     \
+	LANES(SQUARES1, STEP_X, square, squareTail, squareFew, squareDone);   \
+	MEANS;                                                                \
+	DEVIATIONS
+
 #define LAST_LANES_OF_SUMS \
 	LAST_LANES_BEGIN(DX, CX); \
 	VMOVUPS 64(DX), Y15
@@ -402,12 +410,7 @@ last:
 	ADDQ $4, normArgs_rows(BX)
 	JEQ  done
 row:
-	LANES(SUM1, STEP_X, sum, sumTail, sumFew, sumDone)
-	MEANS
-	EACH(Y0, Y8, Y9)
-	LANES(SQUARES1, STEP_X, square, squareTail, squareFew, squareDone)
-	MEANS
-	DEVIATIONS
+	STATISTICS1
 	EACH(Y0, Y0, Y1)
 	MOVQ normArgs_gamma(BX), R12
 	MOVQ normArgs_beta(BX), R13
@@ -461,12 +464,7 @@ group:
 last:
 	ADDQ $2, normArgs_rows(BX)
 	JEQ  done
-	LANES(SUM1, STEP_X, sum, sumTail, sumFew, sumDone)
-	MEANS
-	EACH(Y0, Y8, Y9)
-	LANES(SQUARES1, STEP_X, square, squareTail, squareFew, squareDone)
-	MEANS
-	DEVIATIONS
+	STATISTICS1
 	EACH(Y0, Y10, Y11)
 	MOVQ normArgs_gamma(BX), R12
 	LANES(G1, STEP_SUMS, both, bothTail, bothFew, bothDone)
@@ -496,7 +494,7 @@ last:
 // MEANS_AVX512 leaves in the quarters of s0 the means of four sums.
 #define MEANS_AVX512(s0, s1, s2, s3, tmp) \
 	QUARTERS(s0, s1, s2, s3, tmp);          \
-	SPREAD(s0, tmp);                        \
+	FOURS(s0, tmp);                         \
 	VDIVPS.BCST normArgs_count(BX), s0, s0
 
 // DEVIATIONS_AVX512 makes r of variances, in Z0.
@@ -593,6 +591,45 @@ last:
 	LOAD((DX), Z22); \
 	GRADIENT_AVX512(LOAD, STORE, (SI), (DI), (AX), Z16, Z17, Z8, Z12, Z0, Z4)
 
+// STATISTICS4_AVX512 has the means of four rows and their r; SQUARES prefetches, by R12 and R13. STATISTICS1_AVX512 is the
+// same for one row.
+
+#define STATISTICS4_AVX512(SQUARES) \
+	CLEAR4(Z0, Z1, Z2, Z3);                                                           \
+	LANES_AVX512(SUM4_AVX512, STEP_X, groupSum, groupSumTail, groupSumDone);          \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                                                \
+	EACH_AVX512(Z0, Z8, Z9, Z10, Z11);                                                \
+	CLEAR4(Z0, Z1, Z2, Z3);                                                           \
+	LANES_AVX512(SQUARES, STEP_AHEAD, groupSquare, groupSquareTail, groupSquareDone); \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                                                \
+	DEVIATIONS_AVX512;                                                                \
+	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
+
+#define STATISTICS1_AVX512 \
+	CLEAR4(Z0, Z1, Z2, Z3);                                                    \
+	LANES_AVX512(SUM1_AVX512, STEP_X, sum, sumTail, sumDone);                  \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                                         \
+	EACH_AVX512(Z0, Z8, Z9, Z10, Z11);                                         \
+	CLEAR4(Z0, Z1, Z2, Z3);                                                    \
+	LANES_AVX512(SQUARES1_AVX512, STEP_X, square, squareTail, squareDone);     \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                                         \
+	DEVIATIONS_AVX512;                                                         \
+	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
+
+// MEANS_OF_G_AVX512 has the means of g in Z0 to Z3 and of g*xhat in Z4 to Z7, and goes back to gamma.
+#define MEANS_OF_G_AVX512(G, both, tail, done) \
+	CLEAR4(Z0, Z1, Z2, Z3);                             \
+	CLEAR4(Z4, Z5, Z6, Z7);                             \
+	MOVQ normArgs_gamma(BX), R12;                       \
+	MOVQ normArgs_dGamma(BX), R13;                      \
+	MOVQ normArgs_dBeta(BX), DX;                        \
+	LANES_AVX512(G, STEP_PARAMETERS, both, tail, done); \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                  \
+	MEANS_AVX512(Z4, Z5, Z6, Z7, Z17);                  \
+	EACH_AVX512(Z0, Z0, Z1, Z2, Z3);                    \
+	EACH_AVX512(Z4, Z4, Z5, Z6, Z7);                    \
+	MOVQ normArgs_gamma(BX), DX
+
 // func layerNormAVX512(a *normArgs)
 // for i, x := range src { for j := range x { dst[i][j] = ((x[j]-mean(x))*r(x))*gamma[j] + beta[j] } }
 TEXT ·layerNormAVX512(SB), NOSPLIT, $0-8
@@ -604,16 +641,8 @@ TEXT ·layerNormAVX512(SB), NOSPLIT, $0-8
 	SUBQ $4, normArgs_rows(BX)
 	JLT  last
 group:
-	CLEAR4(Z0, Z1, Z2, Z3)
-	LANES_AVX512(SUM4_AVX512, STEP_X, groupSum, groupSumTail, groupSumDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	EACH_AVX512(Z0, Z8, Z9, Z10, Z11)
-	CLEAR4(Z0, Z1, Z2, Z3)
 	LEAQ (SI)(R8*4), R12
-	LANES_AVX512(SQUARES4_X_AVX512, STEP_AHEAD, groupSquare, groupSquareTail, groupSquareDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	DEVIATIONS_AVX512
-	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
+	STATISTICS4_AVX512(SQUARES4_X_AVX512)
 	MOVQ normArgs_gamma(BX), R12
 	MOVQ normArgs_beta(BX), R13
 	ELEMENTS_AVX512(NORM4_AVX512, STEP_NORM, STEP_XY, groupBlock, groupTail, groupDone)
@@ -625,15 +654,7 @@ last:
 	ADDQ $4, normArgs_rows(BX)
 	JEQ  done
 row:
-	CLEAR4(Z0, Z1, Z2, Z3)
-	LANES_AVX512(SUM1_AVX512, STEP_X, sum, sumTail, sumDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	EACH_AVX512(Z0, Z8, Z9, Z10, Z11)
-	CLEAR4(Z0, Z1, Z2, Z3)
-	LANES_AVX512(SQUARES1_AVX512, STEP_X, square, squareTail, squareDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	DEVIATIONS_AVX512
-	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
+	STATISTICS1_AVX512
 	MOVQ normArgs_gamma(BX), R12
 	MOVQ normArgs_beta(BX), R13
 	ELEMENTS_AVX512(NORM1_AVX512, STEP_NORM, STEP_XY, block, tail, columnsDone)
@@ -660,28 +681,10 @@ TEXT ·layerNormBackwardAVX512(SB), NOSPLIT, $0-8
 	SUBQ $4, normArgs_rows(BX)
 	JLT  last
 group:
-	CLEAR4(Z0, Z1, Z2, Z3)
-	LANES_AVX512(SUM4_AVX512, STEP_X, groupSum, groupSumTail, groupSumDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	EACH_AVX512(Z0, Z8, Z9, Z10, Z11)
-	CLEAR4(Z0, Z1, Z2, Z3)
 	LEAQ (SI)(R8*4), R12
 	LEAQ (DI)(R10*4), R13
-	LANES_AVX512(SQUARES4_XY_AVX512, STEP_AHEAD, groupSquare, groupSquareTail, groupSquareDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	DEVIATIONS_AVX512
-	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
-	CLEAR4(Z0, Z1, Z2, Z3)
-	CLEAR4(Z4, Z5, Z6, Z7)
-	MOVQ normArgs_gamma(BX), R12
-	MOVQ normArgs_dGamma(BX), R13
-	MOVQ normArgs_dBeta(BX), DX
-	LANES_AVX512(G4_AVX512, STEP_PARAMETERS, groupBoth, groupBothTail, groupBothDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	MEANS_AVX512(Z4, Z5, Z6, Z7, Z17)
-	EACH_AVX512(Z0, Z0, Z1, Z2, Z3)
-	EACH_AVX512(Z4, Z4, Z5, Z6, Z7)
-	MOVQ normArgs_gamma(BX), DX
+	STATISTICS4_AVX512(SQUARES4_XY_AVX512)
+	MEANS_OF_G_AVX512(G4_AVX512, groupBoth, groupBothTail, groupBothDone)
 	MOVQ normArgs_dstStride(BX), R12
 	LEAQ (R12)(R12*2), R13
 	ELEMENTS_AVX512(GRADIENT4_AVX512, STEP_GRADIENTS, STEP_XYZ, groupBlock, groupTail, groupDone)
@@ -694,26 +697,8 @@ last:
 	ADDQ $4, normArgs_rows(BX)
 	JEQ  done
 row:
-	CLEAR4(Z0, Z1, Z2, Z3)
-	LANES_AVX512(SUM1_AVX512, STEP_X, sum, sumTail, sumDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	EACH_AVX512(Z0, Z8, Z9, Z10, Z11)
-	CLEAR4(Z0, Z1, Z2, Z3)
-	LANES_AVX512(SQUARES1_AVX512, STEP_X, square, squareTail, squareDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	DEVIATIONS_AVX512
-	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
-	CLEAR4(Z0, Z1, Z2, Z3)
-	CLEAR4(Z4, Z5, Z6, Z7)
-	MOVQ normArgs_gamma(BX), R12
-	MOVQ normArgs_dGamma(BX), R13
-	MOVQ normArgs_dBeta(BX), DX
-	LANES_AVX512(G1_AVX512, STEP_PARAMETERS, both, bothTail, bothDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	MEANS_AVX512(Z4, Z5, Z6, Z7, Z17)
-	EACH_AVX512(Z0, Z0, Z1, Z2, Z3)
-	EACH_AVX512(Z4, Z4, Z5, Z6, Z7)
-	MOVQ normArgs_gamma(BX), DX
+	STATISTICS1_AVX512
+	MEANS_OF_G_AVX512(G1_AVX512, both, bothTail, bothDone)
 	ELEMENTS_AVX512(GRADIENT1_AVX512, STEP_GRADIENTS, STEP_XYZ, block, tail, columnsDone)
 	ADDQ R8, SI
 	ADDQ R10, DI

@@ -310,6 +310,22 @@ done:
 	SUB   R2<<2, R10;                     \
 	FMOVQ (R10), F31
 
+// STATISTICS2 has the means of two rows and their r, and goes to gamma; STATISTICS1 is the same for one row.
+
+#define STATISTICS2 \
+	LANES(SUM2, STEP_X, ROTATE_ONE, pairSum, pairSumTail, pairSumFour, pairSumLast, pairSumDone);                    \
+	MEANS;                                                                                                           \
+	LANES(SQUARES2, STEP_X, ROTATE_ONE, pairSquare, pairSquareTail, pairSquareFour, pairSquareLast, pairSquareDone); \
+	DEVIATIONS;                                                                                                      \
+	MOVD normArgs_gamma(R0), R7
+
+#define STATISTICS1 \
+	LANES(SUM1, STEP_X, ROTATE_ONE, sum, sumTail, sumFour, sumLast, sumDone);                    \
+	MEANS;                                                                                       \
+	LANES(SQUARES1, STEP_X, ROTATE_ONE, square, squareTail, squareFour, squareLast, squareDone); \
+	DEVIATIONS;                                                                                  \
+	MOVD normArgs_gamma(R0), R7
+
 // func layerNormNEON(a *normArgs)
 // for i, x := range src { for j := range x { dst[i][j] = ((x[j]-mean(x))*r(x))*gamma[j] + beta[j] } }, of at least 4 columns
 TEXT ·layerNormNEON(SB), NOSPLIT, $0-8
@@ -320,11 +336,7 @@ TEXT ·layerNormNEON(SB), NOSPLIT, $0-8
 pair:
 	ADD  R11, R1, R2
 	ADD  R12, R3, R4
-	LANES(SUM2, STEP_X, ROTATE_ONE, pairSum, pairSumTail, pairSumFour, pairSumLast, pairSumDone)
-	MEANS
-	LANES(SQUARES2, STEP_X, ROTATE_ONE, pairSquare, pairSquareTail, pairSquareFour, pairSquareLast, pairSquareDone)
-	DEVIATIONS
-	MOVD normArgs_gamma(R0), R7
+	STATISTICS2
 	MOVD normArgs_beta(R0), R8
 	ELEMENTS(NORM2, STEP_NORM, pairBlock, pairEight, pairFour, pairTwo, pairOne, pairDone)
 	SUB  R21, R2
@@ -335,11 +347,7 @@ pair:
 	BGE  pair
 last:
 	TBZ  $0, R14, done
-	LANES(SUM1, STEP_X, ROTATE_ONE, sum, sumTail, sumFour, sumLast, sumDone)
-	MEANS
-	LANES(SQUARES1, STEP_X, ROTATE_ONE, square, squareTail, squareFour, squareLast, squareDone)
-	DEVIATIONS
-	MOVD normArgs_gamma(R0), R7
+	STATISTICS1
 	MOVD normArgs_beta(R0), R8
 	ELEMENTS(NORM1, STEP_NORM, block, eight, four, two, one, done)
 	RET
@@ -360,11 +368,7 @@ pair:
 	ADD  R11, R1, R2
 	ADD  R12, R3, R4
 	ADD  R13, R5, R6
-	LANES(SUM2, STEP_X, ROTATE_ONE, pairSum, pairSumTail, pairSumFour, pairSumLast, pairSumDone)
-	MEANS
-	LANES(SQUARES2, STEP_X, ROTATE_ONE, pairSquare, pairSquareTail, pairSquareFour, pairSquareLast, pairSquareDone)
-	DEVIATIONS
-	MOVD normArgs_gamma(R0), R7
+	STATISTICS2
 	LANES(G2, STEP_SUMS, ROTATE_BOTH, pairBoth, pairBothTail, pairBothFour, pairBothLast, pairBothDone)
 	MEANS_OF_G
 	MOVD normArgs_dGamma(R0), R8
@@ -380,11 +384,7 @@ pair:
 	BGE  pair
 last:
 	TBZ  $0, R14, done
-	LANES(SUM1, STEP_X, ROTATE_ONE, sum, sumTail, sumFour, sumLast, sumDone)
-	MEANS
-	LANES(SQUARES1, STEP_X, ROTATE_ONE, square, squareTail, squareFour, squareLast, squareDone)
-	DEVIATIONS
-	MOVD normArgs_gamma(R0), R7
+	STATISTICS1
 	LANES(G1, STEP_SUMS, ROTATE_BOTH, both, bothTail, bothFour, bothLast, bothDone)
 	MEANS_OF_G
 	MOVD normArgs_dGamma(R0), R8
