@@ -262,14 +262,17 @@ end:
 	SUBQ AX, SI;                                  \
 	SUBQ AX, DI
 
-// The orders of four and of eight counters: unpacking takes the even lanes and then the odd ones.
+// The order of four counters: unpacking takes the even lanes and then the odd ones.
 DATA lanes4<>+0(SB)/8, $0
 DATA lanes4<>+8(SB)/8, $2
 DATA lanes4<>+16(SB)/8, $1
 DATA lanes4<>+24(SB)/8, $3
 GLOBL lanes4<>(SB), RODATA|NOPTR, $32
-DATA lanes8<>+0(SB)/8, $0x0703060205010400
-GLOBL lanes8<>(SB), RODATA|NOPTR, $8
+
+// 0 to 3 and 4 to 7 in turn: the order of eight counters, and for Rotate with AVX-512, which has twos of elements of two
+// vectors side by side.
+DATA ·inTurn+0(SB)/8, $0x0703060205010400
+GLOBL ·inTurn(SB), RODATA|NOPTR, $8
 
 // func dropoutAVX2(a *dropoutArgs)
 // for i := range rows { for c := range cols { dst[i][c] = scale*src[i][c], or 0 if random(row+i, c) < threshold } }
@@ -504,7 +507,7 @@ done:
 
 #define ROW_AVX512 \
 	MOVQ dropoutArgs_cols(BX), DX;          \
-	VPMOVZXBQ lanes8<>(SB), Z11;            \
+	VPMOVZXBQ ·inTurn(SB), Z11;             \
 	VPBROADCASTD dropoutArgs_block(BX), Z4; \
 	VPADDD Z4, Z11, Z11
 

@@ -78,8 +78,10 @@ loop: \
 	ADDQ $bytes, DI;                 \
 	ADDQ $angles, R10
 
-// REST copies what is not rotated. AVX-512 would gain nothing.
-#define REST \
+// ROTATE_NEXT copies what is not rotated, where AVX-512 would gain nothing, and goes on with the next row; at the end R9
+// says how many were done.
+#define ROTATE_NEXT \
+rest: \
 	MOVQ  rotateArgs_rest(BX), AX;      \
 	TESTQ AX, AX;                       \
 	JEQ   rowDone;                      \
@@ -139,13 +141,11 @@ restNext: \
 	ADDQ  DX, R11;                      \
 	ADDQ  DX, R12;                      \
 	DECQ  CX;                           \
-	JNE   restHead
-
-// ROTATE_NEXT goes on with the next row; at the end R9 says how many were done.
-#define ROTATE_NEXT \
-	INCQ R9;                      \
-	CMPQ R9, rotateArgs_rows(BX); \
-	JLT  row;                     \
+	JNE   restHead;                     \
+rowDone: \
+	INCQ  R9;                           \
+	CMPQ  R9, rotateArgs_rows(BX);      \
+	JLT   row;                          \
 done: \
 	VZEROUPPER
 
@@ -253,6 +253,26 @@ longBlock: \
 	LOAD(off(R10)(R13*1), sin);  \
 	VXORPS signs, sin, sin
 
+// Two and four vectors of so many bytes.
+
+#define TURN_HALVES2(size, a0, b0, x0, y0, a1, b1, x1, y1, cos0, cos1, sin0, sin1) \
+	TURN_HALVES(VECTOR, VECTOR, 0, a0, b0, x0, y0, cos0, sin0);    \
+	TURN_HALVES(VECTOR, VECTOR, size, a1, b1, x1, y1, cos1, sin1)
+
+#define TURN_HALVES4(size, a0, b0, x0, y0, a1, b1, x1, y1, cos0, cos1, cos2, cos3, sin0, sin1, sin2, sin3) \
+	TURN_HALVES2(size, a0, b0, x0, y0, a1, b1, x1, y1, cos0, cos1, sin0, sin1); \
+	TURN_HALVES(VECTOR, VECTOR, 2*size, a0, b0, x0, y0, cos2, sin2);            \
+	TURN_HALVES(VECTOR, VECTOR, 3*size, a1, b1, x1, y1, cos3, sin3)
+
+#define HALVES_ANGLES2(size, signs, cos0, cos1, sin0, sin1) \
+	HALVES_ANGLES(VECTOR, 0, signs, cos0, sin0);    \
+	HALVES_ANGLES(VECTOR, size, signs, cos1, sin1)
+
+#define HALVES_ANGLES4(size, signs, cos0, cos1, cos2, cos3, sin0, sin1, sin2, sin3) \
+	HALVES_ANGLES2(size, signs, cos0, cos1, sin0, sin1); \
+	HALVES_ANGLES(VECTOR, 2*size, signs, cos2, sin2);    \
+	HALVES_ANGLES(VECTOR, 3*size, signs, cos3, sin3)
+
 // PAIRS is TURN_HALVES for pairs that are interleaved.
 #define PAIRS(LOAD, STORE, off, x, y, cos, sin) \
 	LOAD(off(R11), x);           \
@@ -272,33 +292,45 @@ longBlock: \
 // SPREAD loads numbers into every second lane.
 #define SPREAD(from, to) VPMOVZXDQ from, to
 
+// Two and four vectors of so many bytes, and their angles, of so many for each.
+
+#define PAIRS2(size, x0, y0, x1, y1, cos0, cos1, sin0, sin1) \
+	PAIRS(VECTOR, VECTOR, 0, x0, y0, cos0, sin0);    \
+	PAIRS(VECTOR, VECTOR, size, x1, y1, cos1, sin1)
+
+#define PAIRS4(size, x0, y0, x1, y1, x2, y2, x3, y3, cos0, cos1, cos2, cos3, sin0, sin1, sin2, sin3) \
+	PAIRS2(size, x0, y0, x1, y1, cos0, cos1, sin0, sin1); \
+	PAIRS(VECTOR, VECTOR, 2*size, x2, y2, cos2, sin2);    \
+	PAIRS(VECTOR, VECTOR, 3*size, x3, y3, cos3, sin3)
+
+#define PAIRS_ANGLES2(bytes, signs, cos0, cos1, sin0, sin1) \
+	PAIRS_ANGLES(SPREAD, 0, signs, cos0, sin0);     \
+	PAIRS_ANGLES(SPREAD, bytes, signs, cos1, sin1)
+
+#define PAIRS_ANGLES4(bytes, signs, cos0, cos1, cos2, cos3, sin0, sin1, sin2, sin3) \
+	PAIRS_ANGLES2(bytes, signs, cos0, cos1, sin0, sin1); \
+	PAIRS_ANGLES(SPREAD, 2*bytes, signs, cos2, sin2);    \
+	PAIRS_ANGLES(SPREAD, 3*bytes, signs, cos3, sin3)
+
 // AVX2
 
 #define SIGNS_AVX2 VBROADCASTSD rotateArgs_signs(BX), Y0
 
 #define HALVES_ANGLES1_AVX2 \
-	SIGNS_AVX2;                               \
+	SIGNS_AVX2;                           \
 	HALVES_ANGLES(VECTOR, 0, Y0, Y8, Y12)
 
 #define HALVES_ANGLES2_AVX2 \
-	HALVES_ANGLES1_AVX2;                      \
-	HALVES_ANGLES(VECTOR, 32, Y0, Y9, Y13)
+	SIGNS_AVX2;                               \
+	HALVES_ANGLES2(32, Y0, Y8, Y9, Y12, Y13)
 
 #define HALVES_ANGLES4_AVX2 \
-	HALVES_ANGLES2_AVX2;                      \
-	HALVES_ANGLES(VECTOR, 64, Y0, Y10, Y14);  \
-	HALVES_ANGLES(VECTOR, 96, Y0, Y11, Y15)
+	SIGNS_AVX2;                                                   \
+	HALVES_ANGLES4(32, Y0, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15)
 
 #define HALVES1_AVX2 TURN_HALVES(VECTOR, VECTOR, 0, Y0, Y1, Y2, Y3, Y8, Y12)
-
-#define HALVES2_AVX2 \
-	HALVES1_AVX2;                                           \
-	TURN_HALVES(VECTOR, VECTOR, 32, Y4, Y5, Y6, Y7, Y9, Y13)
-
-#define HALVES4_AVX2 \
-	HALVES2_AVX2;                                           \
-	TURN_HALVES(VECTOR, VECTOR, 64, Y0, Y1, Y2, Y3, Y10, Y14);   \
-	TURN_HALVES(VECTOR, VECTOR, 96, Y4, Y5, Y6, Y7, Y11, Y15)
+#define HALVES2_AVX2 TURN_HALVES2(32, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y12, Y13)
+#define HALVES4_AVX2 TURN_HALVES4(32, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15)
 
 #define HALVES_QUAD TURN_HALVES(VECTOR, VECTOR, 0, X0, X1, X2, X3, X8, X12)
 #define HALVES_PAIR TURN_HALVES(PAIR, PAIR, 0, X0, X1, X2, X3, X8, X12)
@@ -338,9 +370,6 @@ row:
 	ROTATE_ROW(8)
 	BLOCKS(HALVES_ANGLES4_AVX2, HALVES4_AVX2, HALVES_ANGLES2_AVX2, HALVES2_AVX2, HALVES_ANGLES1_AVX2, HALVES1_AVX2, 8, 32, 64)
 	HALVES_TAIL
-rest:
-	REST
-rowDone:
 	ROTATE_NEXT
 	MOVQ R9, done+8(FP)
 	RET
@@ -349,28 +378,20 @@ long:
 	LONG_HEADS(LONG_HALVES_AVX2, 16, 1, one)
 
 #define PAIRS_ANGLES1_AVX2 \
-	SIGNS_AVX2;                               \
+	SIGNS_AVX2;                          \
 	PAIRS_ANGLES(SPREAD, 0, Y0, Y8, Y12)
 
 #define PAIRS_ANGLES2_AVX2 \
-	PAIRS_ANGLES1_AVX2;                       \
-	PAIRS_ANGLES(SPREAD, 16, Y0, Y9, Y13)
+	SIGNS_AVX2;                             \
+	PAIRS_ANGLES2(16, Y0, Y8, Y9, Y12, Y13)
 
 #define PAIRS_ANGLES4_AVX2 \
-	PAIRS_ANGLES2_AVX2;                       \
-	PAIRS_ANGLES(SPREAD, 32, Y0, Y10, Y14);   \
-	PAIRS_ANGLES(SPREAD, 48, Y0, Y11, Y15)
+	SIGNS_AVX2;                                                  \
+	PAIRS_ANGLES4(16, Y0, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15)
 
 #define PAIRS1_AVX2 PAIRS(VECTOR, VECTOR, 0, Y0, Y1, Y8, Y12)
-
-#define PAIRS2_AVX2 \
-	PAIRS1_AVX2;                                    \
-	PAIRS(VECTOR, VECTOR, 32, Y2, Y3, Y9, Y13)
-
-#define PAIRS4_AVX2 \
-	PAIRS2_AVX2;                                    \
-	PAIRS(VECTOR, VECTOR, 64, Y4, Y5, Y10, Y14);    \
-	PAIRS(VECTOR, VECTOR, 96, Y6, Y7, Y11, Y15)
+#define PAIRS2_AVX2 PAIRS2(32, Y0, Y1, Y2, Y3, Y8, Y9, Y12, Y13)
+#define PAIRS4_AVX2 PAIRS4(32, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15)
 
 #define PAIRS_QUAD PAIRS(VECTOR, VECTOR, 0, X0, X1, X8, X12)
 #define PAIRS_PAIR PAIRS(PAIR, PAIR, 0, X0, X1, X8, X12)
@@ -403,9 +424,6 @@ row:
 	ROTATE_ROW(4)
 	BLOCKS(PAIRS_ANGLES4_AVX2, PAIRS4_AVX2, PAIRS_ANGLES2_AVX2, PAIRS2_AVX2, PAIRS_ANGLES1_AVX2, PAIRS1_AVX2, 4, 32, 64)
 	PAIRS_TAIL
-rest:
-	REST
-rowDone:
 	ROTATE_NEXT
 	MOVQ R9, done+8(FP)
 	RET
@@ -416,26 +434,12 @@ long:
 // AVX-512
 
 #define HALVES_ANGLES1_512 HALVES_ANGLES(VECTOR, 0, Z16, Z8, Z12)
-
-#define HALVES_ANGLES2_512 \
-	HALVES_ANGLES1_512;                     \
-	HALVES_ANGLES(VECTOR, 64, Z16, Z9, Z13)
-
-#define HALVES_ANGLES4_512 \
-	HALVES_ANGLES2_512;                     \
-	HALVES_ANGLES(VECTOR, 128, Z16, Z10, Z14); \
-	HALVES_ANGLES(VECTOR, 192, Z16, Z11, Z15)
+#define HALVES_ANGLES2_512 HALVES_ANGLES2(64, Z16, Z8, Z9, Z12, Z13)
+#define HALVES_ANGLES4_512 HALVES_ANGLES4(64, Z16, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
 
 #define HALVES1_512 TURN_HALVES(VECTOR, VECTOR, 0, Z0, Z1, Z2, Z3, Z8, Z12)
-
-#define HALVES2_512 \
-	HALVES1_512;                                         \
-	TURN_HALVES(VECTOR, VECTOR, 64, Z4, Z5, Z6, Z7, Z9, Z13)
-
-#define HALVES4_512 \
-	HALVES2_512;                                         \
-	TURN_HALVES(VECTOR, VECTOR, 128, Z0, Z1, Z2, Z3, Z10, Z14);  \
-	TURN_HALVES(VECTOR, VECTOR, 192, Z4, Z5, Z6, Z7, Z11, Z15)
+#define HALVES2_512 TURN_HALVES2(64, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z12, Z13)
+#define HALVES4_512 TURN_HALVES4(64, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
 
 #define LONG_HALVES_AVX512 \
 	LONG_HALVES(0, Z16, Z0, Z1, Z2, Z3, Z8, Z12);          \
@@ -456,9 +460,6 @@ row:
 	HEADS(HALVES1_AVX2, 32, 32, eights)
 parts:
 	HALVES_TAIL
-rest:
-	REST
-rowDone:
 	ROTATE_NEXT
 	MOVQ R9, done+8(FP)
 	RET
@@ -466,33 +467,15 @@ long:
 	LONG_HEADS(LONG_HALVES_AVX512, 32, 1, one)
 
 #define PAIRS_ANGLES1_512 PAIRS_ANGLES(SPREAD, 0, Z16, Z8, Z12)
-
-#define PAIRS_ANGLES2_512 \
-	PAIRS_ANGLES1_512;                      \
-	PAIRS_ANGLES(SPREAD, 32, Z16, Z9, Z13)
-
-#define PAIRS_ANGLES4_512 \
-	PAIRS_ANGLES2_512;                      \
-	PAIRS_ANGLES(SPREAD, 64, Z16, Z10, Z14);   \
-	PAIRS_ANGLES(SPREAD, 96, Z16, Z11, Z15)
+#define PAIRS_ANGLES2_512 PAIRS_ANGLES2(32, Z16, Z8, Z9, Z12, Z13)
+#define PAIRS_ANGLES4_512 PAIRS_ANGLES4(32, Z16, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
 
 #define PAIRS1_512 PAIRS(VECTOR, VECTOR, 0, Z0, Z1, Z8, Z12)
-
-#define PAIRS2_512 \
-	PAIRS1_512;                                  \
-	PAIRS(VECTOR, VECTOR, 64, Z2, Z3, Z9, Z13)
-
-#define PAIRS4_512 \
-	PAIRS2_512;                                  \
-	PAIRS(VECTOR, VECTOR, 128, Z4, Z5, Z10, Z14);   \
-	PAIRS(VECTOR, VECTOR, 192, Z6, Z7, Z11, Z15)
+#define PAIRS2_512 PAIRS2(64, Z0, Z1, Z2, Z3, Z8, Z9, Z12, Z13)
+#define PAIRS4_512 PAIRS4(64, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
 
 #define PERMUTE_AVX512(from, to) VPERMPD from, Z18, to
 #define LONG_PAIRS_AVX512 LONG_PAIRS(PERMUTE_AVX512, 64, Z17, Z0, Z1, Z2, Z3, Z8, Z12)
-
-// Twos of elements of each of two vectors, side by side.
-DATA evens<>+0(SB)/8, $0x0703060205010400
-GLOBL evens<>(SB), RODATA|NOPTR, $8
 
 // func rotatePairsAVX512(a *rotateArgs) (done int)
 // for i := range rows { for h := range heads { dst[i][h] = src[i][h] rotated by angles[p(i)] } }
@@ -509,13 +492,10 @@ row:
 	HEADS(PAIRS1_AVX2, 32, 16, quads4)
 parts:
 	PAIRS_TAIL
-rest:
-	REST
-rowDone:
 	ROTATE_NEXT
 	MOVQ R9, done+8(FP)
 	RET
 long:
 	VBROADCASTSS rotateArgs_signs+4(BX), Z17
-	VPMOVZXBQ evens<>(SB), Z18
+	VPMOVZXBQ ·inTurn(SB), Z18
 	LONG_HEADS(LONG_PAIRS_AVX512, 16, 2, one)

@@ -123,8 +123,9 @@ longBlock: \
 	ADD  R12<<shift, R6;             \
 	B    left
 
-// REST copies what is not rotated.
-#define REST \
+// ROTATE_NEXT copies what is not rotated and goes on with the next row; at the end R4 says how many were done.
+#define ROTATE_NEXT \
+rest: \
 	MOVD rotateArgs_rest(R0), R7;    \
 	CBZ  R7, rowDone;                \
 	MOVD rotateArgs_restAt(R0), R24; \
@@ -171,10 +172,8 @@ restNext: \
 	ADD  R11, R13;                   \
 	ADD  R11, R14;                   \
 	SUBS $1, R12;                    \
-	BNE  restHead
-
-// ROTATE_NEXT goes on with the next row; at the end R4 says how many were done.
-#define ROTATE_NEXT \
+	BNE  restHead;                   \
+rowDone: \
 	ADD  R20, R1;                    \
 	ADD  R21, R2;                    \
 	ADD  $1, R4;                     \
@@ -287,9 +286,6 @@ one:
 	TBZ  $0, R8, rest
 	HALVES_ANGLES(FMOVS)
 	HEADS(HALVES_ONE, 4, 4, ones)
-rest:
-	REST
-rowDone:
 	ROTATE_NEXT
 	MOVD R4, done+8(FP)
 	RET
@@ -412,9 +408,6 @@ one:
 	TBZ  $0, R8, rest
 	PAIRS_ANGLES(FMOVS)
 	HEADS(PAIRS_ONE, 8, 4, ones)
-rest:
-	REST
-rowDone:
 	ROTATE_NEXT
 	MOVD R4, done+8(FP)
 	RET
