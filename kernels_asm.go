@@ -140,15 +140,14 @@ func (a rowArgs) runChunks(k op, n int) int {
 //	130,208 x 3,072    520     1541  1253  1086   1601  1313  1136   1585  1400  1252
 //	78,125 x 5,120     312     2204  1986  1805   2154  2029  1783   2380  2417  2008
 //
-// So rows of middleBytes to wholeBytes are prefetched at once while those in their order are at most spareBytes, which leaves
-// the last-level cache some room, and others line by line.
-// Where results are written past the caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278,
-// embed 474, 267, 339), but much above (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of
-// up to heldBytes are left to the processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with
-// the same ids over and over, lines cost 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as
-// long as those fit into longBytes of the second-level cache. Prefetching into the first level, by PREFETCHT0 or for
-// writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768: 246, 375, 361). None of it was measured on Arm; cores
-// with a smaller third level may want a lower cachedBytes.
+// So rows of middleBytes to wholeBytes are prefetched at once while those in their order are at most spareBytes, which
+// leaves the last-level cache some room, and others line by line. Where results are written past the caches, lines gain
+// nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278, embed 474, 267, 339), but much above (125,000 x 4,096: 1359
+// at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the processor's own prefetcher
+// but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost 8 percent, and those
+// bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the second-level cache.
+// Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768:
+// 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower cachedBytes.
 const (
 	cachedBytes = 4 << 20  // of a table, in the second-level cache or nearly
 	heldBytes   = 32 << 20 // of a table that a last-level cache may hold

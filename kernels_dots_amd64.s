@@ -5,10 +5,10 @@
 #include "rows_amd64.h"
 
 // The dot products of dotArgs: a group of rows of the table at a time, 3 with AVX2 and 4 with AVX-512, against all rows of
-// a: four of these at a time with AVX-512, then two, and a last one alone; and each from left to right, 16 columns at a time. The 16 lanes of a dot
-// product are one register with AVX-512 and two with AVX2. Of the tail, what is beyond the row counts as +0, and
-// so do its products, which change no lane, since none is ever -0. Where the last group has fewer rows than others, its
-// last one is there several times, and not stored.
+// a: four of these at a time with AVX-512, then two, and a last one alone; and each from left to right, 16 columns at a
+// time. The 16 lanes of a dot product are one register with AVX-512 and two with AVX2. Of the tail, what is beyond the row
+// counts as +0, and so do its products, which change no lane, since none is ever -0. Where the last group has fewer rows
+// than others, its last one is there several times, and not stored.
 //
 // Registers:
 //	BX   arguments                       R11  row of a
@@ -297,7 +297,8 @@ block:
 	VADDPS Z23, z, z;     \
 	VADDPS Z24, w, w
 
-// QUAD_COLUMNS_AVX512 has the rows of a where R11, which goes along them, and R12, their stride, say; DI goes along the last.
+// QUAD_COLUMNS_AVX512 has the rows of a where R11, which goes along them, and R12, their stride, say; DI goes along the
+// last.
 #define QUAD_COLUMNS_AVX512(LOAD, LOAD_A) \
 	LOAD_A((R11), Z16);                              \
 	LOAD_A((R11)(R12*1), Z17);                       \

@@ -7,12 +7,13 @@
 // Dropout walks the rows of dropoutArgs, two at a time with AVX2 and four with AVX-512, as long as there are as many, since
 // the products of one row wait for each other; and rows from left to right in blocks of 64 columns with AVX2 and 128
 // with AVX-512, for which one vector of counters gives the random bits. Of the last block of a row a half is done like any
-// other, and the rest as vectors and parts of 4, 2 and 1 floats, or with AVX-512 by masks: no byte outside the row is touched.
+// other, and the rest as vectors and parts of 4, 2 and 1 floats, or with AVX-512 by masks: no byte outside the row is
+// touched.
 //
 // Meanwhile rows of a table may be fetched, and whole blocks may be written past the caches.
 //
-// On a Zen 4, ns per row of 768 in the first-level cache: AVX-512 80, AVX2 142; with 16 random bits for an element instead of 8,
-// 132 and 229.
+// On a Zen 4, ns per row of 768 in the first-level cache: AVX-512 80, AVX2 142; with 16 random bits for an element instead
+// of 8, 132 and 229.
 //
 // A word of a counter stands in the lower half of a 64-bit lane. The upper half is whatever the last product has left
 // there: VPMULUDQ does not read it. So the lower half of a product is a word as it stands, the upper half one after a

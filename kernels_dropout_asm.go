@@ -51,9 +51,9 @@ const (
 	dropoutBlock  = 128 // columns that the assembly works out random bits for at once, at most
 )
 
-// streamColumns is the least width of rows that are written past the caches, out of a scratch that is in cache: as whole blocks,
-// or where rows begin within lines by a copy. On a Zen 4, ns per row of a layer with 32 MB of results, by ordinary stores and by
-// a copy: dim 32 18 and 26, 40 27 and 32, 200 111 and 87; by blocks and by a copy: 64 21 and 31, 96 38 and 44.
+// streamColumns is the least width of rows that are written past the caches, out of a scratch that is in cache: as whole
+// blocks, or where rows begin within lines by a copy. On a Zen 4, ns per row of a layer with 32 MB of results, by ordinary
+// stores and by a copy: dim 32 18 and 26, 40 27 and 32, 200 111 and 87; by blocks and by a copy: 64 21 and 31, 96 38 and 44.
 const streamColumns = 64
 
 // newDropoutArgs returns what does not depend on the part of the matrix.

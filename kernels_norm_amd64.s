@@ -5,17 +5,18 @@
 #include "rows_amd64.h"
 
 // Layer normalisation walks the rows of normArgs in groups, so that their sums overlap, and the last ones one by one. There
-// are four rows in a group, or two in that of the gradient with AVX2. Each group is passed through from left to right several
-// times, by blocks of 16 columns, which are the 16 lanes of a sum: one register with AVX-512, and two halves with AVX2.
+// are four rows in a group, or two in that of the gradient with AVX2. Each group is passed through from left to right
+// several times, by blocks of 16 columns, which are the 16 lanes of a sum: one register with AVX-512, and two halves with
+// AVX2.
 //
 //	1  the sums of x, for the means
 //	2  the sums of the squares of x-mean, for r
 //	3  the result; of the gradient, the sums of g and of g*xhat, and with AVX-512 the gradients of gamma and beta
 //	4  the gradient of x, and with AVX2 those of gamma and beta
 //
-// In a tail, a sum leaves the lanes beyond the row as they are: with AVX-512 by a mask, with AVX2 by adding +0, which changes
-// no lane, since none is ever -0. There, what is left behind the eights is done as the last 8 columns of the row, and then
-// moved to the first lanes; what goes to memory is done as 8, 4, 2 and 1 columns, by the bits of their number.
+// In a tail, a sum leaves the lanes beyond the row as they are: with AVX-512 by a mask, with AVX2 by adding +0, which
+// changes no lane, since none is ever -0. There, what is left behind the eights is done as the last 8 columns of the row,
+// and then moved to the first lanes; what goes to memory is done as 8, 4, 2 and 1 columns, by the bits of their number.
 //
 // Registers:
 //	BX   arguments                        CX   bytes left of a row in blocks
@@ -85,10 +86,11 @@ done:
 	STEP_XYZ(OP, size); \
 	OP size, DX
 
-// What the second pass prefetches of the next group, where R12 and R13 are in its first rows of src and dOut. It costs nothing
-// that can be told from noise where all is in cache, and gains where it is not: on one core of a Zen 4 that was shared, ns per
-// row without and with, of AVX-512, in place, the least of 25 interleaved rounds: 64 x 768 88 and 88, 2,048 x 768 97 and 89,
-// 20,000 x 768 259 and 174, 40,000 x 256 130 and 62, 8,000 x 2,048 725 and 636. To do the same with dst gains nothing.
+// What the second pass prefetches of the next group, where R12 and R13 are in its first rows of src and dOut. It costs
+// nothing that can be told from noise where all is in cache, and gains where it is not: on one core of a Zen 4 that was
+// shared, ns per row without and with, of AVX-512, in place, the least of 25 interleaved rounds: 64 x 768 88 and 88, 2,048 x
+// 768 97 and 89, 20,000 x 768 259 and 174, 40,000 x 256 130 and 62, 8,000 x 2,048 725 and 636. To do the same with dst gains
+// nothing.
 
 #define AHEAD_X2 \
 	PREFETCHT1 (R12);       \

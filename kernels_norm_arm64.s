@@ -5,17 +5,18 @@
 #include "rows_arm64.h"
 
 // Layer normalisation walks the rows of normArgs two at a time, so that their sums overlap, and a last one alone. They are
-// passed through from left to right several times, by blocks of 16 columns, which are the 16 lanes of a sum, in four vectors.
+// passed through from left to right several times, by blocks of 16 columns, which are the 16 lanes of a sum, in four
+// vectors.
 //
 //	1  the sums of x, for the means
 //	2  the sums of the squares of x-mean, for r
 //	3  the result; of the gradient, the sums of g and of g*xhat
 //	4  the gradients of x, gamma and beta
 //
-// In the tail of a sum, each four columns go to the first vector of lanes, which then becomes the last one: the tree that adds
-// them up does not notice where they began. What is left is done as the last 4 columns of the row, of which the last lanes are
-// moved to the first, with +0 behind them, which changes no lane, since none is ever -0. What goes to memory is done as 8, 4,
-// 2 and 1 columns, by the bits of their number.
+// In the tail of a sum, each four columns go to the first vector of lanes, which then becomes the last one: the tree that
+// adds them up does not notice where they began. What is left is done as the last 4 columns of the row, of which the last
+// lanes are moved to the first, with +0 behind them, which changes no lane, since none is ever -0. What goes to memory is
+// done as 8, 4, 2 and 1 columns, by the bits of their number.
 //
 // Registers:
 //	R0       arguments                    R10  bytes left of a row in blocks, and columns in the tail

@@ -5,7 +5,8 @@
 #include "rows_arm64.h"
 
 // Sinusoids goes from left to right in groups of 16 columns, then of 4, a pair and a single one, and down the rows of each
-// with its state in registers, first without results and then with them, two rows at a time: x and y change places with each.
+// with its state in registers, first without results and then with them, two rows at a time: x and y change places with
+// each.
 //
 // Registers:
 //	R0   arguments                       R5   row 0 of dst
@@ -15,8 +16,8 @@
 //	R4   columns left
 //	V0-V7 x, V8-V15 y, V16-V23 c, V24-V31 for a moment
 
-// In what follows x and y are the numbers of their first registers, 0 and 8, or the other way round. STEP sets pair n of x to
-// what comes behind that of y.
+// In what follows x and y are the numbers of their first registers, 0 and 8, or the other way round. STEP sets pair n of x
+// to what comes behind that of y.
 
 #define STEP(n, x, y) \
 	VFMUL2D(16+n, y+n, 24+n); \

@@ -21,9 +21,10 @@ type sinusoidArgs struct {
 }
 
 // sinusoidElements is what a call does where rows go to the caches. On a Zen 4, ns per element by 8, 32 and 128 Ki, with
-// AVX-512 and with AVX2: 2,048 x 512 0.091 0.099 0.103, 0.113 0.140 0.155; 16,384 x 512 0.34 0.37 0.38, 0.40 0.54 0.54, since
-// the lines of a row are not written one behind the other. Past the caches it is a chunk, as those calls end in a fence. It is
-// never more than chunkRows, since rows may be far apart: 8,192 of one column with a page each take 110 to 180 us.
+// AVX-512 and with AVX2: 2,048 x 512 0.091 0.099 0.103, 0.113 0.140 0.155; 16,384 x 512 0.34 0.37 0.38, 0.40 0.54 0.54,
+// since the lines of a row are not written one behind the other. Past the caches it is a chunk, as those calls end in a
+// fence. It is never more than chunkRows, since rows may be far apart: 8,192 of one column with a page each take 110 to 180
+// us.
 const sinusoidElements = 8 << 10
 
 func sinusoids(dst *Matrix, skip int, x, y, c []float64, stream bool) {

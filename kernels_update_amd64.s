@@ -250,8 +250,8 @@ sum:
 	VMOVSS    updateArgs_rate(BX), X1;      \
 	VDIVSS    X0, X1, X0
 
-// SQUARES_AVX2 adds the squares of the row at DI to the lanes in Y0 and Y1, with what LANES leaves in Y13 and Y14. There are at
-// least 8 elements, or more of the same row in front of them.
+// SQUARES_AVX2 adds the squares of the row at DI to the lanes in Y0 and Y1, with what LANES leaves in Y13 and Y14. There are
+// at least 8 elements, or more of the same row in front of them.
 #define SQUARES_AVX2 \
 	MOVL $64, DX;                      \
 	CMPQ DX, CX;                       \

@@ -45,8 +45,8 @@ const (
 
 // updateByID returns the arguments that every update needs: ids is not empty, and the matrices have columns. Rows of the
 // table and of its states, matrices in all, are prefetched line by line, as long as those on their way fit into longBytes.
-// How far ahead matters little: of 50,257 x 768 on a Zen 4, with AVX-512 and 0, 2, 4 and 16 rows ahead, Adagrad took 2.5, 1.6,
-// 1.7 and 1.6 times as long as plain SGD did next to it, and Adam 3.3, 2.3, 2.5 and 2.4 times.
+// How far ahead matters little: of 50,257 x 768 on a Zen 4, with AVX-512 and 0, 2, 4 and 16 rows ahead, Adagrad took 2.5,
+// 1.6, 1.7 and 1.6 times as long as plain SGD did next to it, and Adam 3.3, 2.3, 2.5 and 2.4 times.
 func updateByID[I ID](table *Matrix, ids []I, grad *Matrix, matrices int, rate, epsilon float32, h hint) updateArgs {
 	a := updateArgs{rowArgs: rowsByID(grad, table, ids, h), rate: -rate, epsilon: epsilon}
 	a.ahead = min(a.ahead, max(1, longBytes/(4*matrices*min(table.Cols, updateElements))))

@@ -15,9 +15,9 @@ import (
 // kernels says in which order: sums have 16 lanes and a tree, and so are the same at every instruction set. PyTorch adds in
 // an order of its own, so that its results differ in their last bits.
 //
-// A row of equal elements, n of which add up without rounding, becomes beta, or NaN if epsilon is 0. A row becomes beta, too,
-// if the squares of x-mean add up beyond float32, for which one x-mean of 2e19 is enough. A row with an infinity or a NaN, or
-// of a sum beyond float32, becomes NaN.
+// A row of equal elements, n of which add up without rounding, becomes beta, or NaN if epsilon is 0. A row becomes beta,
+// too, if the squares of x-mean add up beyond float32, for which one x-mean of 2e19 is enough. A row with an infinity or a
+// NaN, or of a sum beyond float32, becomes NaN.
 //
 // src has the shape of dst, gamma and beta an element for each column; strides are free. dst and src may be the same matrix,
 // with the same first element and the same stride. Errors: ShapeError; OverlapError if dst shares memory with src otherwise,
@@ -37,9 +37,9 @@ func LayerNorm(dst, src Matrix, gamma, beta []float32, epsilon float32) error {
 	return nil
 }
 
-// LayerNormBackward is the gradient of LayerNorm, given the gradient dOut of its result. It needs nothing of the forward pass
-// but src, from which it works out anew, for each row, the mean, r, and xhat = (x-mean)*r. With the elements d of dOut and
-// g = d*gamma it sets the row of dSrc to
+// LayerNormBackward is the gradient of LayerNorm, given the gradient dOut of its result. It needs nothing of the forward
+// pass but src, from which it works out anew, for each row, the mean, r, and xhat = (x-mean)*r. With the elements d of dOut
+// and g = d*gamma it sets the row of dSrc to
 //
 //	((g - mean(g)) - xhat*mean(g*xhat))*r
 //

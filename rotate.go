@@ -19,10 +19,10 @@ type Rotation = kernels.Rotation
 //
 // dst and src are sequences of seq tokens, one behind the other, of r.Heads times the head dim columns; strides are free,
 // so that the queries or the keys within a matrix of both can be rotated where they are. dst and src may be the same matrix,
-// with the same first element and the same stride. angles has n columns, n even and at most the head dim: the first n elements
-// of each head are rotated, and the others copied. Errors: ShapeError, also if the rows are no multiple of seq, or if
-// start+seq exceeds angles.Rows; OverlapError if dst shares memory with angles, or with src otherwise; then dst is as it was.
-// Without rows, seq and start do not matter.
+// with the same first element and the same stride. angles has n columns, n even and at most the head dim: the first n
+// elements of each head are rotated, and the others copied. Errors: ShapeError, also if the rows are no multiple of seq, or
+// if start+seq exceeds angles.Rows; OverlapError if dst shares memory with angles, or with src otherwise; then dst is as it
+// was. Without rows, seq and start do not matter.
 func Rotate(dst, src Matrix, r Rotation, angles Matrix, start, seq int) error {
 	const op = "Rotate"
 	if err := checkRotate(op, &dst, &src, &r, &angles); err != nil || dst.Rows == 0 {

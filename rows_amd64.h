@@ -173,8 +173,8 @@ single: \
 	SPLIT(32)
 
 // LAST_LANES moves what is left of a row behind its eights to the first lanes, out of its last 8 columns, and has +0 in the
-// others. A masked load would do as well, but QEMU 7.2 takes it to fault where it does not. LAST_LANES_BEGIN finds in the table
-// of lanes those to keep, and 64 bytes on where they come from, with the number of columns in AX.
+// others. A masked load would do as well, but QEMU 7.2 takes it to fault where it does not. LAST_LANES_BEGIN finds in the
+// table of lanes those to keep, and 64 bytes on where they come from, with the number of columns in AX.
 
 #define LAST_LANES(from, keep, order, to) \
 	VPERMPS from, order, to; \
