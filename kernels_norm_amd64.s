@@ -171,12 +171,6 @@ done:
 	VPERMILPS $0xB1, v, tmp; \
 	VADDPS    tmp, v, v
 
-#define CLEAR4(v0, v1, v2, v3) \
-	VXORPS v0, v0, v0; \
-	VXORPS v1, v1, v1; \
-	VXORPS v2, v2, v2; \
-	VXORPS v3, v3, v3
-
 // NORM_BEGIN loads what the passes have in common, with other rows in DI; MASK and LAST_LANES_BEGIN want the columns in AX.
 #define NORM_BEGIN(other, stride) \
 	MOVQ normArgs_src(BX), SI;       \

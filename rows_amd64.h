@@ -82,6 +82,12 @@ done: \
 #define MASKED_LOAD(from, to) VMOVUPS.Z from, K1, to
 #define MASKED_STORE(from, to) VMOVUPS from, K1, to
 
+#define CLEAR4(v0, v1, v2, v3) \
+	VXORPS v0, v0, v0; \
+	VXORPS v1, v1, v1; \
+	VXORPS v2, v2, v2; \
+	VXORPS v3, v3, v3
+
 // ADD_SCALED is what a scatter-add does to one vector of a row, off bytes behind at, in registers x and y.
 #define ADD_SCALED(LOAD, STORE, scale, off, at, x, y) \
 	LOAD(off(DI)(at*1), x);  \
