@@ -6,32 +6,8 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
-	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isatest"
 )
-
-// TestGuardedDots puts every buffer flush against inaccessible pages, first in front of them and then behind.
-func TestGuardedDots(t *testing.T) {
-	var regions []*guard.Region
-	for range 5 {
-		regions = append(regions, guard.New(t, 8*(maxDim+7)*4))
-	}
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(1) {
-			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
-				next := 0
-				alloc := func() allocator {
-					r := regions[next%len(regions)]
-					next++
-					return func(n int) []float32 { return slice(r, n) }
-				}
-				for n := 1; n < 6; n++ {
-					compareDots[int32](t, alloc, dotsShape{dim: dim, gap: dim % 2, queries: 1 + n%5, n: n, rows: 6 - n})
-				}
-			}
-		}
-	})
-}
 
 // TestDotsBeyond32Bits reads rows whose elements lie beyond 2^32: see TestBeyond32Bits.
 func TestDotsBeyond32Bits(t *testing.T) {

@@ -11,100 +11,9 @@ import (
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isatest"
-	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 	"golang.org/x/sys/unix"
 )
-
-// TestGuardPages puts every buffer flush against inaccessible pages, first in front of them and then behind.
-func TestGuardPages(t *testing.T) {
-	var regions []*guard.Region
-	for range 5 {
-		regions = append(regions, guard.New(t, 12*(maxDim+3*7)*4))
-	}
-	for range 2 {
-		guardPages(t, regions)
-		defer tuning.Lower()() // and once more with results written past the caches
-	}
-}
-
-func guardPages(t *testing.T, regions []*guard.Region) {
-	t.Helper()
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(1) {
-			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
-				next := 0
-				alloc := func() allocator {
-					r := regions[next%len(regions)]
-					next++
-					return func(n int) []float32 { return slice(r, n) }
-				}
-				compare[int32, int](t, alloc, shape{dim: dim, gap: dim % 2, n: 12, rows: 9, seq: 4, start: 2, scale: 1.7})
-				compareForward[int32, int](t, alloc, shape{dim: dim, n: 1, rows: 3, seq: 1, scale: 1.7})
-			}
-		}
-	})
-}
-
-// TestGuardedBags puts the matrices, ids, offsets and weights of bags flush against inaccessible pages.
-func TestGuardedBags(t *testing.T) {
-	matrices := []*guard.Region{guard.New(t, 9*(maxDim+7)*4), guard.New(t, 9*(maxDim+7)*4)}
-	lists := guard.New(t, 100*8)
-	offsets, weights := guard.New(t, 100*8), guard.New(t, 100*4)
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(1) {
-			next := 0
-			alloc := func(slice func(*guard.Region, int) []float32) func() allocator {
-				return func() allocator {
-					r := matrices[next%len(matrices)]
-					next++
-					return func(n int) []float32 { return slice(r, n) }
-				}
-			}
-			s := bagShape{dim: dim, gap: dim % 2, rows: 9, bags: 9, sizes: mixed}
-			compareBags(t, alloc(guard.Tail[float32]), bagLists[int32]{
-				func(n int) []int32 { return guard.Tail[int32](lists, n) },
-				func(n int) []int { return guard.Tail[int](offsets, n) },
-				func(n int) []float32 { return guard.Tail[float32](weights, n) },
-			}, s)
-			compareBags(t, alloc(guard.Head[float32]), bagLists[uint64]{
-				func(n int) []uint64 { return guard.Head[uint64](lists, n) },
-				func(n int) []int { return guard.Head[int](offsets, n) },
-				func(n int) []float32 { return guard.Head[float32](weights, n) },
-			}, s)
-		}
-		table := func() allocator { return heap() }
-		for bags := 1; bags <= 20; bags++ { // a table large enough for ids to be looked ahead at
-			compareBags(t, table, bagLists[uint64]{
-				func(n int) []uint64 { return guard.Tail[uint64](lists, n) },
-				func(n int) []int { return guard.Tail[int](offsets, n) },
-				func(n int) []float32 { return guard.Tail[float32](weights, n) },
-			}, bagShape{dim: 20, rows: 100000, bags: bags, sizes: []int{3, 0, 2}})
-		}
-	})
-}
-
-// TestGuardedDropout puts the matrices of Dropout flush against inaccessible pages.
-func TestGuardedDropout(t *testing.T) {
-	const rows = 7 // four, two and one
-	regions := []*guard.Region{guard.New(t, rows*(maxDim+2)*4), guard.New(t, rows*(maxDim+2)*4)}
-	rng := rand.New(rand.NewPCG(17, 18))
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(1) {
-			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
-				next := 0
-				alloc := func() allocator {
-					r := regions[next%len(regions)]
-					next++
-					return func(n int) []float32 { return slice(r, n) }
-				}
-				for _, rows := range []int{1, rows} {
-					compareDropout(t, alloc, rng, rows, dim, dim%2, rowvec.Mask{P: 0.4, Seed: uint64(dim)})
-				}
-			}
-		}
-	})
-}
 
 // TestGuardedFetch puts the ids of rows that Dropout fetches flush against inaccessible pages.
 func TestGuardedFetch(t *testing.T) {
@@ -123,56 +32,6 @@ func TestGuardedFetch(t *testing.T) {
 				} {
 					forward.Dropout(forward.Drop{Dst: dst, Src: dst, Mask: rowvec.Mask{P: 0.5}, Next: next})
 				}
-			}
-		}
-	})
-}
-
-// TestGuardedLayerNorm puts the matrices and vectors of LayerNorm and its gradient flush against inaccessible pages.
-func TestGuardedLayerNorm(t *testing.T) {
-	const rows = 7 // four and three
-	var regions []*guard.Region
-	for range 4 {
-		regions = append(regions, guard.New(t, rows*(maxDim+3)*4))
-	}
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(1) {
-			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
-				next := 0
-				alloc := func() allocator {
-					r := regions[next%len(regions)]
-					next++
-					return func(n int) []float32 { return slice(r, n) }
-				}
-				for _, rows := range []int{1, rows} {
-					compareNorm(t, alloc, normShape{rows: rows, dim: dim, gap: dim % 2, epsilon: 1e-5})
-				}
-			}
-		}
-	})
-}
-
-// TestGuardedRotate puts the matrices of Rotate flush against inaccessible pages.
-func TestGuardedRotate(t *testing.T) {
-	const rows = 4
-	var regions []*guard.Region
-	for range 3 {
-		regions = append(regions, guard.New(t, (rows+3)*(2*(maxDim+9)+6)*4))
-	}
-	rng := rand.New(rand.NewPCG(19, 20))
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(1) {
-			for kind, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
-				next := 0
-				alloc := func() allocator {
-					r := regions[next%len(regions)]
-					next++
-					return func(n int) []float32 { return slice(r, n) }
-				}
-				s := turn{heads: 2, dim: dim, n: dim &^ 1, rows: rows, seq: 2, start: 1, gap: dim % 2, interleaved: (dim/2+kind)%2 == 0}
-				compareRotate[int32](t, alloc, rng, s)
-				s.interleaved, s.dim = !s.interleaved, s.dim+dim%9
-				compareRotate[int64](t, alloc, rng, s)
 			}
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
-	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
@@ -194,28 +193,6 @@ func TestSinusoidsUnfused(t *testing.T) {
 					}
 				}
 			}
-		}
-	})
-}
-
-// TestGuardedSinusoids puts dst, x, y and c flush against inaccessible pages.
-func TestGuardedSinusoids(t *testing.T) {
-	const rows = 3
-	var regions [4]*guard.Region
-	for i := range regions {
-		regions[i] = guard.New(t, rows*(maxDim+2)*8)
-	}
-	rng := rand.New(rand.NewPCG(19, 20))
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(1) {
-			next := 1
-			tail := func(n int) []float64 { next++; return guard.Tail[float64](regions[next%3+1], n) }
-			head := func(n int) []float64 { next++; return guard.Head[float64](regions[next%3+1], n) }
-			dst := matrix(func(n int) []float32 { return guard.Tail[float32](regions[0], n) }, rng, rows, dim, dim%3)
-			compareSinusoids(t, dst, dim%4, newWaves(tail, rng, dim))
-			dst = matrix(func(n int) []float32 { return guard.Head[float32](regions[0], n) }, rng, rows, dim, dim%3)
-			compareSinusoids(t, dst, dim%4, newWaves(head, rng, dim))
-			compareSinusoids(t, rowvec.Matrix{Cols: dim}, dim%4, newWaves(tail, rng, dim)) // without rows
 		}
 	})
 }

@@ -7,32 +7,8 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
-	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isatest"
 )
-
-// TestUpdatesGuardPages puts every buffer flush against inaccessible pages, first in front of them and then behind.
-func TestUpdatesGuardPages(t *testing.T) {
-	var regions []*guard.Region
-	for range 5 {
-		regions = append(regions, guard.New(t, 12*(maxDim+3)*4))
-	}
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(1) {
-			for _, slice := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
-				next := 0
-				alloc := func() allocator {
-					r := regions[next%len(regions)]
-					next++
-					return func(n int) []float32 { return slice(r, n) }
-				}
-				compareUpdates[int32](t, alloc, shape{dim: dim, gap: dim % 2, n: 12, rows: 9, scale: 0.3})
-				next = 0
-				compareUpdates[int64](t, alloc, shape{dim: dim, n: 1, rows: 1, scale: 0.3})
-			}
-		}
-	})
-}
 
 // TestUpdatesBeyond32Bits updates rows whose elements lie beyond 2^32, of a table and of states with different strides, in
 // mappings of which only those pages exist.
