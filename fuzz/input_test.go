@@ -22,6 +22,7 @@ type input struct {
 	Bad                     uint8 // which id is bad and how, if any
 	BadAt                   uint16
 	BadID                   uint64
+	Align                   uint64 // bits 4i to 4i+3: elements between block i and its inaccessible page
 }
 
 const (

@@ -36,6 +36,15 @@ func seeds(f *testing.F) {
 		add(func(in *input) { in.Overlap, in.Shift, in.Dim = 3+pair<<2, 64, 40 })
 		add(func(in *input) { in.Overlap, in.Flags = 3+pair<<2, side })
 	}
+	for i := range uint64(4) { // off the lines of the caches, each argument by its own number of elements
+		add(func(in *input) {
+			in.Dim, in.Gaps, in.Heads, in.Align, in.IDs = 64, [4]uint8{}, uint8(i%2)*0xff, 0xfedcba9876543211<<(4*i)|0x8<<i, uint8(i)
+		})
+		add(func(in *input) {
+			in.Dim, in.Overlap, in.Shift, in.Flags, in.Gaps = 16, 3+uint8(i)<<2, uint16(i)<<8+5, side, [4]uint8{8, 8, 8}
+		})
+		add(func(in *input) { in.Dim, in.Overlap, in.Align, in.Gaps = 16, 3+uint8(i)<<2, i, [4]uint8{} }) // the same memory
+	}
 	add(func(in *input) { in.Overlap, in.Rows = 3, 0 })
 	add(func(in *input) { in.Overlap, in.Shift = 2, 9 })
 	add(func(in *input) { in.Overlap, in.Shift, in.Flags = 2, 9, shareAt|variant })

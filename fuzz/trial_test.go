@@ -114,8 +114,10 @@ func (t *trial) place(ms ...*rowvec.Matrix) {
 		shift := int(t.in.Shift) % (extent(*a) + 4)
 		if t.in.has(side) {
 			t.sideBySide = true
+			gap := a.Stride - a.Cols
 			a.Stride += b.Cols
-			b.Stride, shift = a.Stride, a.Cols
+			b.Stride = a.Stride
+			shift = a.Cols + int(t.in.Shift)%(gap+1) + int(t.in.Shift>>8)%3*a.Stride // in the same rows, or from another on
 		}
 		block := t.block(max(extent(*a), shift+extent(*b)))
 		a.Data, b.Data = block[:extent(*a)], block[shift:][:extent(*b)]
@@ -134,16 +136,20 @@ func (t *trial) place(ms ...*rowvec.Matrix) {
 	}
 }
 
-// block returns n elements of a region of their own.
-func (t *trial) block(n int) []float32 {
+// block returns n elements of a region of their own, flush against its inaccessible page or up to 15 elements from it, so that
+// it begins anywhere in a cache line.
+func (t *trial) block(n int) []float32 { return t.blockFrom(n, 1) }
+
+// blockFrom is block, with a multiple of unit elements between: 2 for what has 8 bytes.
+func (t *trial) blockFrom(n, unit int) []float32 {
 	i := len(t.blocks)
-	head := t.in.Heads>>i&1 != 0
-	all := t.regions[i].slice(n+margin, !head)
+	head, apart := t.in.Heads>>i&1 != 0, int(t.in.Align>>(4*i)&15)/unit*unit
+	all := t.regions[i].slice(apart+n+margin, !head)
 	t.blocks = append(t.blocks, all)
 	if head {
-		return all[:n:n]
+		return all[apart:][:n:n]
 	}
-	return all[margin:]
+	return all[margin:][:n:n]
 }
 
 // doubles returns the float64 that a vector has room for, and cuts what is left over off the vector.
@@ -184,7 +190,7 @@ func (t *trial) ids(kind, n, rows int) ids {
 		if t.idRoom != nil && t.in.has(shareAt) == (kind == 1) {
 			return t.idRoom[:words]
 		}
-		return t.block(words)
+		return t.blockFrom(words, 2)
 	}
 	l := newIDs([2]uint8{t.in.IDs, t.in.At}[kind], raw, room)
 	t.lists = append(t.lists, l)
@@ -214,7 +220,7 @@ func (t *trial) bagOffsets(bags, n int) list[int] {
 		if t.idRoom != nil && t.in.has(shareAt) && words <= len(t.idRoom) {
 			return t.idRoom[:words]
 		}
-		return t.block(words)
+		return t.blockFrom(words, 2)
 	})
 	t.lists = append(t.lists, l)
 	t.checkShape(len(l)+bags+n == 0 || len(l) == bags+1 && l[0] == 0 && l[bags] == n && slices.IsSorted(l))

@@ -33,6 +33,7 @@ func FuzzUpdate(f *testing.F) {
 		add(func(in *input) { in.Dim, in.IDs = 257, 6 }, 0, float32(math.Inf(1)), -0x1p-149)
 		add(func(in *input) { in.Dim, in.N, in.Rows, in.Flags = 300, 90, 4000, manyRows|manyIDs }, 1, -3)
 		add(func(in *input) { in.Dim, in.N, in.Flags, in.Gaps = 1, 4999, manyIDs, [4]uint8{} }, 0)
+		add(func(in *input) { in.Dim, in.Gaps, in.Heads, in.Align = 64, [4]uint8{}, 0x55, 0xfedcba9876543211 })
 		add(func(in *input) { in.Dim = 0 })
 		add(func(in *input) { in.Rows = 0 })
 		add(func(in *input) { in.N = 0 })
