@@ -128,7 +128,7 @@ func (r *run) flush() {
 }
 
 func (r *run) u32(x uint32) {
-	if r.filled+4 > len(r.buffer) {
+	if r.filled == len(r.buffer) {
 		r.flush()
 	}
 	binary.LittleEndian.PutUint32(r.buffer[r.filled:], x)
@@ -149,12 +149,21 @@ func (r *run) bits(xs []float32) {
 
 // floats adds numbers, any NaN as the same one.
 func (r *run) floats(xs ...float32) {
-	for _, x := range xs {
-		b := math.Float32bits(x)
-		if x != x {
-			b = 0x7fc00000
+	for len(xs) > 0 {
+		if r.filled == len(r.buffer) {
+			r.flush()
 		}
-		r.u32(b)
+		some := xs[:min(len(xs), (len(r.buffer)-r.filled)/4)]
+		room := r.buffer[r.filled:][:4*len(some)]
+		for i, x := range some {
+			b := math.Float32bits(x)
+			if x != x {
+				b = 0x7fc00000
+			}
+			binary.LittleEndian.PutUint32(room[4*i:4*i+4], b)
+		}
+		r.filled += len(room)
+		xs = xs[len(some):]
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 )
 
 // widths are the dims of layers: multiples of a vector and not.
-var widths = []int{1, 6, 16, 37, 64, 100}
+var widths = []int{1, 6, 37, 64}
 
 // input is a batch, with the weights of its tokens apart, which only bags have.
 type input struct {
@@ -226,11 +226,11 @@ func output(r *run) {
 
 // layer is one with all that more names, forward and backward, in training and not.
 func layer(r *run, positions, more string) {
-	for i, dim := range []int{4, 36, 64, 100} {
+	for i, dim := range []int{4, 36, 64} {
 		var options []lookup.LayerOption
-		e := r.table(dim, [][]lookup.Option{{lookup.Padding(padding)}, {lookup.Scaled()}, nil, {lookup.Frozen()}}[i]...)
+		e := r.table(dim, [][]lookup.Option{{lookup.Padding(padding)}, {lookup.Scaled()}, {lookup.Frozen()}}[i]...)
 		if more == ", segments" || more == ", segments, norm, dropout" {
-			rows := must(lookup.FromMatrix(r.matrix(types, dim), [][]lookup.Option{{lookup.Padding(0)}, nil, {lookup.Frozen()}, nil}[i]...))
+			rows := must(lookup.FromMatrix(r.matrix(types, dim), [][]lookup.Option{{lookup.Padding(0)}, nil, {lookup.Frozen()}}[i]...))
 			options = append(options, lookup.Segments(rows))
 		}
 		if more == ", norm" || more == ", segments, norm, dropout" {
