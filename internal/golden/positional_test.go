@@ -64,7 +64,7 @@ func scalings(pairs int) []positional.Scaling {
 func encodings(r *run) {
 	for _, kind := range positional.Kinds() {
 		r.text(kind)
-		e := must(positional.New(kind, 81, 36, 5))
+		var e positional.Encoding = must(positional.New(kind, 81, 36, 5))
 		if e == nil {
 			continue
 		}
