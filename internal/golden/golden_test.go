@@ -54,7 +54,7 @@ func TestGolden(t *testing.T) {
 				case "":
 					t.Errorf("%s has no line for %q", file, p.name)
 				default:
-					t.Errorf("%s: with %d workers the checksum is %s, want %s", p.name, workers, got, want[p.name])
+					t.Errorf("%s: the checksum by Workers(%d) is %s, want %s", p.name, workers, got, want[p.name])
 				}
 			}
 			undo()
