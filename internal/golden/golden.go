@@ -7,5 +7,5 @@
 //	GOARCH=loong64 go test -c -o golden.test ./internal/golden
 //
 // A line that changes is a change of results for everybody who trains with the library. Where that is meant, go test
-// ./internal/golden -update writes the file anew, and the commit says why.
+// ./internal/golden -args -update writes the file anew, and the commit says why.
 package golden
