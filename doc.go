@@ -20,7 +20,8 @@
 // # What every kernel promises
 //
 // Checked first, then done. All shapes and all ids are checked before the first write. An error says what is wrong with
-// figures, and leaves everything as it was. No input makes assembly read or write outside the slices that it was given,
+// figures, and leaves everything as it was; errors.As finds which of four it is: IndexError, ShapeError, OverlapError or
+// ValueError. No input makes assembly read or write outside the slices that it was given,
 // not even ids that another goroutine changes during the call: each is compared once more when its row is due, and the
 // call ends with ErrChanged.
 //

@@ -1,7 +1,6 @@
 package rowvec
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/rowvec/rowvec/kernels"
@@ -31,8 +30,8 @@ const (
 // same bits.
 //
 // src has the shape of dst; strides are free. dst and src may be the same matrix, with the same first element and the same
-// stride. Errors: ShapeError, also for a mask beyond its matrix; OverlapError if dst shares memory with src otherwise; and
-// an error that says so if mask.P is not in [0, 1) or mask.Step is 1<<56 or more; then dst is as it was.
+// stride. Errors: ShapeError, also for a mask beyond its matrix; OverlapError if dst shares memory with src otherwise;
+// ValueError if mask.P is not in [0, 1) or mask.Step is 1<<56 or more; then dst is as it was.
 func Dropout(dst, src Matrix, mask Mask) error {
 	if err := checkDropout("Dropout", &dst, &src, &mask); err != nil || dst.Rows == 0 || dst.Cols == 0 {
 		return err
@@ -54,9 +53,9 @@ func checkDropout(op string, dst, src *Matrix, mask *Mask) error {
 	case src.Cols != dst.Cols:
 		return &ShapeError{op, "src.Cols", src.Cols, "", dst.Cols}
 	case !(mask.P >= 0 && mask.P < 1):
-		return fmt.Errorf("rowvec: %s: mask.P is %v, want one in [0, 1)", op, mask.P)
+		return &ValueError{op, "mask.P", mask.P, "one in [0, 1)"}
 	case mask.Step>>56 != 0:
-		return fmt.Errorf("rowvec: %s: mask.Step is %d, want one below %d", op, mask.Step, uint64(1<<56))
+		return &ValueError{op, "mask.Step", mask.Step, "one below 72057594037927936"} // 1<<56
 	case dst.Rows > maskRows:
 		return &ShapeError{op, "dst.Rows", dst.Rows, "at most ", maskRows}
 	case dst.Cols > maskCols:

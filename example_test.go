@@ -3,6 +3,7 @@ package rowvec_test
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/rowvec/rowvec"
 )
@@ -301,4 +302,17 @@ func ExampleAdviseHugePages() {
 	}
 	fmt.Println(weights[0])
 	// Output: 0.02
+}
+
+func ExampleValueError_Error() {
+	dst, _ := rowvec.NewMatrix(2, 2)
+	err := rowvec.Dropout(dst, dst, rowvec.Mask{P: math.NaN()})
+	var bad *rowvec.ValueError
+	if errors.As(err, &bad) {
+		fmt.Println(bad.What, bad.Got)
+	}
+	fmt.Println(err)
+	// Output:
+	// mask.P NaN
+	// rowvec: Dropout: mask.P is NaN, want one in [0, 1)
 }

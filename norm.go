@@ -1,9 +1,6 @@
 package rowvec
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // LayerNorm is layer normalisation (Ba, Kiros and Hinton, "Layer normalization", 2016): for each row of src, with n elements
 // x, it sets the row of dst to
@@ -21,7 +18,7 @@ import (
 //
 // src has the shape of dst, gamma and beta an element for each column; strides are free. dst and src may be the same matrix,
 // with the same first element and the same stride. Errors: ShapeError; OverlapError if dst shares memory with src otherwise,
-// or with gamma or beta; and an error that says so if epsilon is negative, infinite or NaN; then dst is as it was.
+// or with gamma or beta; ValueError if epsilon is negative, infinite or NaN; then dst is as it was.
 func LayerNorm(dst, src Matrix, gamma, beta []float32, epsilon float32) error {
 	const op = "LayerNorm"
 	if err := checkNorm(op, "dst", &dst, "src", &src, gamma, epsilon); err != nil {
@@ -47,8 +44,8 @@ func LayerNorm(dst, src Matrix, gamma, beta []float32, epsilon float32) error {
 //
 // dSrc and dOut have the shape of src, gamma, dGamma and dBeta an element for each column; strides are free. dSrc and dOut
 // may be the same matrix, with the same first element and the same stride. Errors: ShapeError; OverlapError if dSrc, dGamma
-// or dBeta shares memory with another argument otherwise; and an error that says so if epsilon is negative, infinite or NaN;
-// then all three are as they were.
+// or dBeta shares memory with another argument otherwise; ValueError if epsilon is negative, infinite or NaN; then all three
+// are as they were.
 func LayerNormBackward(dSrc, dOut, src Matrix, gamma []float32, epsilon float32, dGamma, dBeta []float32) error {
 	const op = "LayerNormBackward"
 	if err := checkNorm(op, "dSrc", &dSrc, "dOut", &dOut, gamma, epsilon); err != nil {
@@ -104,7 +101,7 @@ func checkNorm(op, dstName string, dst *Matrix, srcName string, src *Matrix, gam
 		return err
 	}
 	if !(epsilon >= 0 && epsilon <= math.MaxFloat32) {
-		return fmt.Errorf("rowvec: %s: epsilon is %v, want a finite one of at least 0", op, epsilon)
+		return &ValueError{op, "epsilon", epsilon, "a finite one of at least 0"}
 	}
 	if err := checkVectorApart(op, dstName, dst, "gamma", gamma); err != nil {
 		return err

@@ -51,13 +51,13 @@ func NewBag(tokens *Embedding, pooling Pooling) (*Bag, error) {
 	const op = "lookup.NewBag"
 	switch {
 	case tokens == nil:
-		return nil, fmt.Errorf("rowvec: %s: tokens is nil", op)
+		return nil, check.Nil(op, "tokens")
 	case pooling < Sum || pooling > Max:
-		return nil, fmt.Errorf("rowvec: %s: pooling is %d, want %d (sum), %d (mean) or %d (max)", op, int(pooling), Sum, Mean, Max)
+		return nil, check.Value(op, "pooling", pooling, "sum, mean or max")
 	case tokens.scaled:
-		return nil, fmt.Errorf("rowvec: %s: tokens are Scaled, and bags have no scale", op)
+		return nil, check.Value(op, "option of tokens", "Scaled", "none of it: bags have no scale")
 	case tokens.byFrequency && pooling == Max:
-		return nil, fmt.Errorf("rowvec: %s: a maximum has no gradient by frequency", op)
+		return nil, check.Value(op, "pooling", pooling, "sum or mean where tokens have ScaleGradByFrequency")
 	}
 	return &Bag{tokens, pooling}, nil
 }
@@ -105,7 +105,7 @@ func (b *Bag) check(op string, in *Input) error {
 		return nil
 	}
 	if b.pooling != Sum {
-		return fmt.Errorf("rowvec: %s: weights are for a sum, not a %s", op, b.pooling)
+		return check.Value(op, "pooling", b.pooling, "sum where there are weights")
 	}
 	return check.Equal(op, "len(weights)", len(in.weights), in.Len())
 }
@@ -357,7 +357,7 @@ func (b *Bag) BackwardWeights(dWeights []float32, in Input, dOut rowvec.Matrix) 
 	const op = "lookup.Bag.BackwardWeights"
 	e := b.tokens
 	if b.pooling != Sum {
-		return fmt.Errorf("rowvec: %s: weights are for a sum, not a %s", op, b.pooling)
+		return check.Value(op, "pooling", b.pooling, "sum where there are weights")
 	}
 	if err := b.check(op, &in); err != nil {
 		return err

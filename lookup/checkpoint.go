@@ -20,7 +20,8 @@ import (
 // (Castagnoli) of all bytes behind the header, as eight lower-case hexadecimal digits.
 const ChecksumKey = "rowvec.crc32c"
 
-// FormatError reports a file that is no valid safetensors file, that is damaged, or that does not hold what is asked for.
+// FormatError reports a file that is no valid safetensors file, that is damaged, or that does not hold what is asked for;
+// and tensors or metadata that no such file can hold.
 type FormatError struct {
 	Path    string
 	Problem string // what is wrong
@@ -42,7 +43,7 @@ const pieceBytes = 256 << 10
 // replaced: where a directory may be written to but not opened, nobody can tell whether the new name is on the disk. Nobody
 // may change the tensors meanwhile.
 //
-// Errors: ShapeError for a tensor whose fields contradict each other; those of the file system, wrapped; and others for
+// Errors: ShapeError for a tensor whose fields contradict each other; those of the file system, wrapped; and FormatError for
 // names that are not unique, that are "__metadata__", or are not valid UTF-8, and for metadata that hold ChecksumKey.
 func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	const op = "lookup.Save"
@@ -56,7 +57,7 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 		}
 	}
 	if _, taken := metadata[ChecksumKey]; taken {
-		return fmt.Errorf("rowvec: %s: the key %s of the metadata belongs to Save", op, ChecksumKey)
+		return &FormatError{path, "the key " + ChecksumKey + " of the metadata belongs to Save"}
 	}
 	all := maps.Clone(metadata)
 	if all == nil {
@@ -68,7 +69,7 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	}
 	first, err := header(0)
 	if err != nil {
-		return fmt.Errorf("rowvec: %s: %w", op, err)
+		return &FormatError{path, err.Error()}
 	}
 	err = replace.File(path, func(f replace.Temporary) error {
 		if _, err := f.Write(first); err != nil {
@@ -139,11 +140,11 @@ func rowsIn(m rowvec.Matrix) int {
 // all of its data: after a FormatError nothing has changed. A file that changes, or that cannot be read any more, while it
 // is read for the second time, leaves the tensors partly written; the error says so.
 //
-// Errors: FormatError; those of the file system, wrapped, so that errors.Is finds fs.ErrNotExist; ShapeError for a tensor
-// whose fields contradict each other; OverlapError for two that share memory; and another for names that are not unique.
+// Errors: FormatError, also for names that are not unique; those of the file system, wrapped, so that errors.Is finds
+// fs.ErrNotExist; ShapeError for a tensor whose fields contradict each other; OverlapError for two that share memory.
 func Load(path string, tensors []Parameter) (metadata map[string]string, err error) {
 	const op = "lookup.Load"
-	wanted, err := byName(op, tensors)
+	wanted, err := byName(op, path, tensors)
 	if err != nil {
 		return nil, err
 	}
@@ -163,14 +164,14 @@ func Load(path string, tensors []Parameter) (metadata map[string]string, err err
 }
 
 // byName checks the tensors that are to be loaded.
-func byName(op string, tensors []Parameter) (map[string]rowvec.Matrix, error) {
+func byName(op, path string, tensors []Parameter) (map[string]rowvec.Matrix, error) {
 	wanted := make(map[string]rowvec.Matrix, len(tensors))
 	for i, t := range tensors {
 		if err := rowvec.CheckMatrix(op, t.Name, t.Value); err != nil {
 			return nil, err
 		}
 		if _, twice := wanted[t.Name]; twice {
-			return nil, fmt.Errorf("rowvec: %s: two tensors are called %s", op, safetensors.Quote(t.Name))
+			return nil, &FormatError{path, "two tensors are called " + safetensors.Quote(t.Name)}
 		}
 		wanted[t.Name] = t.Value
 		for _, other := range tensors[:i] {

@@ -235,17 +235,17 @@ func TestLoadMisuse(t *testing.T) {
 		err  error
 		want string
 	}{
-		{second(lookup.Load(file, parameters(lookup.Parameter{Name: "a", Value: m}, lookup.Parameter{Name: "a"}))), `rowvec: lookup.Load: two tensors are called "a"`},
+		{second(lookup.Load(file, parameters(lookup.Parameter{Name: "a", Value: m}, lookup.Parameter{Name: "a"}))), "rowvec: " + file + `: two tensors are called "a"`},
 		{second(lookup.Load(file, parameters(lookup.Parameter{Name: "a", Value: short}))), "rowvec: lookup.Load: len(a.Data) is 5, want at least 6"},
 		{second(lookup.Load(file, parameters(lookup.Parameter{Name: "low", Value: low}, lookup.Parameter{Name: "high", Value: high}))),
 			"rowvec: lookup.Load: high overlaps low"},
 		{second(lookup.Load(dir, nil)), "rowvec: lookup.Load: "},
 		{lookup.Save(dir, nil, nil), "rowvec: lookup.Save: "},
-		{lookup.Save(file, parameters(lookup.Parameter{Name: "a"}, lookup.Parameter{Name: "a"}), nil), `rowvec: lookup.Save: two tensors are called "a"`},
-		{lookup.Save(file, parameters(lookup.Parameter{Name: "__metadata__"}), nil), `rowvec: lookup.Save: no tensor can be called "__metadata__"`},
+		{lookup.Save(file, parameters(lookup.Parameter{Name: "a"}, lookup.Parameter{Name: "a"}), nil), "rowvec: " + file + `: two tensors are called "a"`},
+		{lookup.Save(file, parameters(lookup.Parameter{Name: "__metadata__"}), nil), "rowvec: " + file + `: no tensor can be called "__metadata__"`},
 		{lookup.Save(file, parameters(lookup.Parameter{Name: "a", Value: short}), nil), "rowvec: lookup.Save: len(a.Data) is 5, want at least 6"},
-		{lookup.Save(file, nil, map[string]string{lookup.ChecksumKey: ""}), "rowvec: lookup.Save: the key rowvec.crc32c of the metadata belongs to Save"},
-		{lookup.Save(file, nil, map[string]string{"a": "\xff"}), `rowvec: lookup.Save: the metadata "a" are not valid UTF-8`},
+		{lookup.Save(file, nil, map[string]string{lookup.ChecksumKey: ""}), "rowvec: " + file + ": the key rowvec.crc32c of the metadata belongs to Save"},
+		{lookup.Save(file, nil, map[string]string{"a": "\xff"}), "rowvec: " + file + `: the metadata "a" are not valid UTF-8`},
 	} {
 		if c.err == nil || !strings.HasPrefix(c.err.Error(), c.want) {
 			t.Errorf("error %v, want %s", c.err, c.want)

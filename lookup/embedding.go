@@ -19,8 +19,12 @@
 //
 // Errors are those of package rowvec, and name the method: ShapeError for sizes and lengths that do not fit, IndexError
 // for an id outside [0, Vocab), a type that no segment has or a position beyond the limit, OverlapError for a destination
-// that shares memory with an input. After any of these, everything is as it was. Only ErrChanged, for ids, types or positions
+// that shares memory with an input, and ValueError for whatever else is wrong with an argument or an option. Files have
+// FormatError, and gradients NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types or positions
 // that another goroutine has changed during the call, leaves part of the destination written.
+//
+// What a constructor returns is ready for use. The zero value of a type that has a constructor is not, and nor is nil: their
+// methods panic.
 package lookup
 
 import (
@@ -143,7 +147,7 @@ func FromMatrix(weight rowvec.Matrix, options ...Option) (*Embedding, error) {
 	}
 	s := collect(options)
 	if s.xavier || s.normal {
-		return nil, fmt.Errorf("rowvec: %s: the table is filled already; Xavier and Normal are for NewEmbedding", op)
+		return nil, check.Value(op, "option", s.filling(), "one for a table that is filled already")
 	}
 	if err := s.check(op, weight.Rows); err != nil {
 		return nil, err
@@ -160,6 +164,14 @@ func collect(options []Option) (s settings) {
 	return s
 }
 
+// filling names the option that fills a table.
+func (s settings) filling() string {
+	if s.normal {
+		return "Normal"
+	}
+	return "Xavier"
+}
+
 func (s settings) check(op string, vocab int) error {
 	switch {
 	case s.hasPadding && s.padding < 0:
@@ -169,11 +181,11 @@ func (s settings) check(op string, vocab int) error {
 	case s.workers < 0:
 		return check.AtLeast(op, "workers", s.workers, 0)
 	case s.normal && !(s.std >= 0 && s.std <= math.MaxFloat32):
-		return fmt.Errorf("rowvec: %s: standard deviation is %v, want a finite one of at least 0", op, s.std)
+		return check.Value(op, "standard deviation", s.std, "a finite one of at least 0")
 	case s.limited && !(s.maxNorm > 0 && s.maxNorm <= math.MaxFloat64):
-		return fmt.Errorf("rowvec: %s: maximum norm is %v, want a finite one above 0", op, s.maxNorm)
+		return check.Value(op, "maximum norm", s.maxNorm, "a finite one above 0")
 	case s.limited && !(s.norm > 0):
-		return fmt.Errorf("rowvec: %s: p of the norm is %v, want above 0", op, s.norm)
+		return check.Value(op, "p of the norm", s.norm, "above 0")
 	}
 	return nil
 }

@@ -153,8 +153,9 @@ func Norm(grads ...*Gradient) float64 {
 // returns, as torch.nn.utils.clip_grad_norm_ does. An infinite norm and a finite maxNorm leave zeros, and NaN where elements
 // were infinite; a norm of NaN leaves NaN everywhere. maxNorm must be above 0.
 func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
+	const op = "lookup.ClipNorm"
 	if !(maxNorm > 0) {
-		return 0, fmt.Errorf("rowvec: lookup.ClipNorm: maximum norm is %v, want above 0", maxNorm)
+		return 0, check.Value(op, "maximum norm", maxNorm, "above 0")
 	}
 	norm = Norm(grads...)
 	if factor := maxNorm / (norm + 1e-6); !(factor >= 1) {

@@ -69,7 +69,7 @@ type Parameter struct {
 func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*Layer, error) {
 	const op = "lookup.NewLayer"
 	if tokens == nil {
-		return nil, fmt.Errorf("rowvec: %s: tokens is nil", op)
+		return nil, check.Nil(op, "tokens")
 	}
 	layer := &Layer{tokens: tokens}
 	for _, option := range options {
@@ -78,7 +78,7 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 		}
 	}
 	if !(layer.dropout >= 0 && layer.dropout < 1) {
-		return nil, fmt.Errorf("rowvec: %s: dropout is %v, want a probability in [0, 1)", op, layer.dropout)
+		return nil, check.Value(op, "dropout", layer.dropout, "a probability in [0, 1)")
 	}
 	if layer.dropout > 0 && uint64(tokens.Dim()) > maxMaskCols {
 		return nil, check.AtMost(op, "dim with dropout", tokens.Dim(), maxMaskCols)
@@ -93,7 +93,7 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 		return layer, nil
 	}
 	if v := reflect.ValueOf(positions); v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, fmt.Errorf("rowvec: %s: positions is a nil %T", op, positions)
+		return nil, check.Nil(op, fmt.Sprintf("positions, a %T,", positions))
 	}
 	if err := check.Equal(op, "dim of positions", positions.Dim(), tokens.Dim()); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (l *Layer) checkSegments(op string) error {
 	default:
 		return check.Equal(op, "dim of segments", l.segments.Dim(), l.tokens.Dim())
 	}
-	return fmt.Errorf("rowvec: %s: segments have the option %s, which is for tokens", op, option)
+	return check.Value(op, "option of segments", option, "one that is not for tokens alone")
 }
 
 // Tokens returns the token embedding.

@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -31,7 +30,7 @@ func (norm *normalisation) make(op string, dim int) (err error) {
 		return nil
 	}
 	if !(norm.epsilon >= 0 && norm.epsilon <= math.MaxFloat32) {
-		return fmt.Errorf("rowvec: %s: epsilon of the norm is %v, want a finite one of at least 0", op, norm.epsilon)
+		return check.Value(op, "epsilon of the norm", norm.epsilon, "a finite one of at least 0")
 	}
 	if norm.weight, err = check.NewMatrix(op, "rows of the norm", 1, dim); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/rowvec/rowvec"
@@ -55,7 +54,7 @@ func (n *Neighbours) row(query int) (ids []int, scores []float32) {
 // check reports room that is not that of so many queries.
 func (n *Neighbours) check(op string, queries int) error {
 	if n == nil {
-		return fmt.Errorf("rowvec: %s: dst is nil", op)
+		return check.Nil(op, "dst")
 	}
 	if err := check.AtLeast(op, "dst.K", n.K, 1); err != nil {
 		return err

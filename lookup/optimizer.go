@@ -119,7 +119,7 @@ func (r *rule) check(op string) error {
 		{"epsilon", r.epsilon, math.MaxFloat32}, {"beta1", r.beta1, 1}, {"beta2", r.beta2, 1},
 	} {
 		if !(p.value >= 0 && p.value < p.below) {
-			return fmt.Errorf("rowvec: %s: %s of %s is %v, want at least 0 and below %v", op, p.name, r.name, p.value, p.below)
+			return check.Value(op, p.name+" of "+r.name, p.value, fmt.Sprintf("at least 0 and below %v", p.below))
 		}
 	}
 	return nil
@@ -172,7 +172,7 @@ func (l *Layer) NewOptimizers(m Method) ([]*Optimizer, error) {
 
 func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, error) {
 	if m == nil {
-		return nil, fmt.Errorf("rowvec: %s: the method is nil", op)
+		return nil, check.Nil(op, "the method")
 	}
 	if err := checkSizes(op, "rows of the parameter", p.Value.Rows, "columns of the parameter", p.Value.Cols); err != nil {
 		return nil, err
@@ -262,11 +262,11 @@ func (o *Optimizer) Step(g *Gradient) error {
 func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Optimizer.StepBatch"
 	if e == nil {
-		return fmt.Errorf("rowvec: %s: embedding is nil", op)
+		return check.Nil(op, "embedding")
 	}
 	table := o.parameter.Value
 	if w := e.weight; w.Rows != table.Rows || w.Cols != table.Cols || w.Stride != table.Stride || &w.Data[0] != &table.Data[0] {
-		return fmt.Errorf("rowvec: %s: the table of the embedding is not the optimizer's", op)
+		return check.Value(op, "the table of the embedding", "another one", "that of the optimizer")
 	}
 	if err := in.check(op, table.Rows); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,7 +22,7 @@ type Output struct{ tokens *Embedding }
 // NewOutput returns the output layer that shares the table of tokens, and their number of workers.
 func NewOutput(tokens *Embedding) (*Output, error) {
 	if tokens == nil {
-		return nil, errors.New("rowvec: lookup.NewOutput: tokens is nil")
+		return nil, check.Nil("lookup.NewOutput", "tokens")
 	}
 	return &Output{tokens}, nil
 }

@@ -186,7 +186,7 @@ func (l *Layer) positionTable(op string, in *Input) (table rowvec.Matrix, stored
 // checkMask reports a mask that Dropout would refuse for n rows.
 func checkMask(op string, n int, mask rowvec.Mask) error {
 	if mask.Step >= maxStep {
-		return fmt.Errorf("rowvec: %s: step is %d, want one below %d", op, mask.Step, uint64(maxStep))
+		return check.Value(op, "step", mask.Step, fmt.Sprintf("one below %d", uint64(maxStep)))
 	}
 	if mask.P > 0 && uint64(n) > maxMaskRows {
 		return check.AtMost(op, "len(ids)", n, maxMaskRows)

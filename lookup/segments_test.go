@@ -277,10 +277,10 @@ func TestSegmentMisuse(t *testing.T) {
 		want   string
 	}{
 		{lookup.Segments(must(lookup.NewEmbedding(2, 5))), "dim of segments is 5, want 4"},
-		{lookup.Segments(must(lookup.NewEmbedding(2, dim, lookup.Scaled()))), "segments have the option Scaled, which is for tokens"},
-		{lookup.Segments(must(lookup.NewEmbedding(2, dim, lookup.MaxNorm(1, 2)))), "segments have the option MaxNorm, which is for tokens"},
+		{lookup.Segments(must(lookup.NewEmbedding(2, dim, lookup.Scaled()))), "option of segments is Scaled, want one that is not for tokens alone"},
+		{lookup.Segments(must(lookup.NewEmbedding(2, dim, lookup.MaxNorm(1, 2)))), "option of segments is MaxNorm, want one that is not for tokens alone"},
 		{lookup.Segments(must(lookup.NewEmbedding(2, dim, lookup.ScaleGradByFrequency()))),
-			"segments have the option ScaleGradByFrequency, which is for tokens"},
+			"option of segments is ScaleGradByFrequency, want one that is not for tokens alone"},
 		{lookup.LayerNorm(-1e-9), "epsilon of the norm is -1e-09, want a finite one of at least 0"},
 		{lookup.LayerNorm(float32(math.NaN())), "epsilon of the norm is NaN, want a finite one of at least 0"},
 		{lookup.LayerNorm(float32(math.Inf(1))), "epsilon of the norm is +Inf, want a finite one of at least 0"},

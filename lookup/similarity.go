@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -59,10 +58,10 @@ type Similarity struct {
 func NewSimilarity(tokens *Embedding, metric Metric) (*Similarity, error) {
 	const op = "lookup.NewSimilarity"
 	if tokens == nil {
-		return nil, errors.New("rowvec: " + op + ": tokens is nil")
+		return nil, check.Nil(op, "tokens")
 	}
 	if metric < Cosine || metric > Dot {
-		return nil, fmt.Errorf("rowvec: %s: metric is %d, want %d (cosine) or %d (dot)", op, int(metric), Cosine, Dot)
+		return nil, check.Value(op, "metric", metric, "cosine or dot")
 	}
 	s := &Similarity{tokens: tokens, metric: metric}
 	if metric == Cosine {
@@ -210,7 +209,7 @@ func (s *Similarity) NearestTo(dst *Neighbours, in Input) error {
 func (s *Similarity) Analogy(dst *Neighbours, in Input) error {
 	const op = "lookup.Similarity.Analogy"
 	if s.metric != Cosine {
-		return fmt.Errorf("rowvec: %s: the metric is %s, want cosine", op, s.metric)
+		return check.Value(op, "the metric", s.metric, "cosine")
 	}
 	if err := in.check(op, s.tokens.Vocab()); err != nil {
 		return err

@@ -311,8 +311,8 @@ func TestSimilarityMisuse(t *testing.T) {
 	dot := must(lookup.NewSimilarity(e, lookup.Dot))
 	for want, err := range map[string]error{
 		"lookup.NewSimilarity: tokens is nil":                                      second(lookup.NewSimilarity(nil, lookup.Dot)),
-		"lookup.NewSimilarity: metric is 2, want 0 (cosine) or 1 (dot)":            second(lookup.NewSimilarity(e, 2)),
-		"lookup.NewSimilarity: metric is -1, want 0 (cosine) or 1 (dot)":           second(lookup.NewSimilarity(e, -1)),
+		"lookup.NewSimilarity: metric is Metric(2), want cosine or dot":            second(lookup.NewSimilarity(e, 2)),
+		"lookup.NewSimilarity: metric is Metric(-1), want cosine or dot":           second(lookup.NewSimilarity(e, -1)),
 		"lookup.NewNeighbours: queries is -1, want at least 0":                     second(lookup.NewNeighbours(-1, 1)),
 		"lookup.NewNeighbours: k is 0, want at least 1":                            second(lookup.NewNeighbours(0, 0)),
 		fmt.Sprintf("lookup.NewNeighbours: k is %d, want at most ", 1<<30):         second(lookup.NewNeighbours(1<<30, 1<<30)),

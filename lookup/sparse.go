@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -138,7 +137,7 @@ func (l *Layer) prepareSparse(
 // fits reports a gradient that is missing or not that of a table of rows x cols.
 func (g *Gradient) fits(op, name string, rows, cols int) error {
 	if g == nil {
-		return fmt.Errorf("rowvec: %s: %s is nil", op, name)
+		return check.Nil(op, name)
 	}
 	if g.table != rows {
 		return check.Equal(op, name+" rows", g.table, rows)

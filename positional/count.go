@@ -15,7 +15,7 @@ import (
 // Hugging Face's Transformers.
 //
 // ids are len(ids)/seq sequences of seq tokens, one behind the other, and at has as many elements. Errors: ShapeError, also
-// for a past below 0, and an error that says so if padding is negative or too large to count from; OverlapError if at shares
+// for a past below 0; ValueError if padding is negative or too large to count from; OverlapError if at shares
 // memory with ids, unless they are one slice of ints; then at is as it was. Without ids, seq does not matter.
 func CountPositions[I rowvec.ID](at []int, ids []I, seq int, padding I, past int) error {
 	const op = "positional.CountPositions"
@@ -35,7 +35,7 @@ func CountPositions[I rowvec.ID](at []int, ids []I, seq int, padding I, past int
 		return err
 	}
 	if most := math.MaxInt - 1 - seq - past; padding < 0 || uint64(padding) > uint64(most) {
-		return fmt.Errorf("rowvec: %s: padding is %d, want one in [0, %d]", op, padding, most)
+		return check.Value(op, "padding", padding, fmt.Sprintf("one in [0, %d]", most))
 	}
 	if unsafe.Pointer(&at[0]) != unsafe.Pointer(&ids[0]) || unsafe.Sizeof(at[0]) != unsafe.Sizeof(ids[0]) {
 		if err := check.Apart(op, "at", words(at), "ids", words(ids)); err != nil {

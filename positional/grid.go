@@ -40,7 +40,7 @@ func LastFrequency() GridOption { return gridOption(func(g *Grid) { g.lastFreque
 
 // NewGrid returns the encoding of height x width places, with a table of all of them. It is a ShapeError if height or width
 // is below 1, if dim is below 1 or no multiple of 4, if there are fewer than 0 class tokens, or if the table cannot be
-// addressed, and another error if the base is not a finite one above 1.
+// addressed, and a ValueError if the base is not a finite one above 1.
 func NewGrid(height, width, dim int, options ...GridOption) (*Grid, error) {
 	const op = "positional.NewGrid"
 	g := &Grid{height: height, width: width, base: defaultBase}

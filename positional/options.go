@@ -1,8 +1,9 @@
 package positional
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/rowvec/rowvec/internal/check"
 )
 
 // SinusoidalOption is an option of NewSinusoidal.
@@ -36,7 +37,7 @@ func (b Base) rotary(r *rotarySettings)         { r.base = float64(b) }
 
 func checkBase(op string, base float64) error {
 	if !(base > 1 && base <= math.MaxFloat64) {
-		return fmt.Errorf("rowvec: %s: base is %v, want a finite one above 1", op, base)
+		return check.Value(op, "base", base, "a finite one above 1")
 	}
 	return nil
 }

@@ -22,6 +22,9 @@
 // What is computed from angles is exact to half a float32 step, however far a position is, and all results have the same
 // bits on every machine. Any number of goroutines may use one encoding, except while a learned table or its gradient is
 // being written to.
+//
+// Errors are those of package rowvec, and KindError for a name that New does not know. The zero value of a type that has a
+// constructor is not ready for use, and nor is nil: their methods panic.
 package positional
 
 import (

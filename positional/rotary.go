@@ -71,8 +71,8 @@ func Workers(n int) RotaryOption { return rotaryOption(func(r *rotarySettings) {
 
 // NewRotary returns the embedding that rotates the first dim elements of each head: all of them, or fewer for partial rotary
 // dims. It is a ShapeError if dim is below 2 or odd, if the length of a Table or the number of Workers is below 0, or if a
-// Table cannot be addressed; and an error that says so if the base is not above 1 and finite. Errors of a Scaling are
-// returned as they are.
+// Table cannot be addressed; and a ValueError if the base is not above 1 and finite. Errors of a Scaling are returned as
+// they are.
 func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	const op = "positional.NewRotary"
 	if err := check.AtLeast(op, "dim", dim, 2); err != nil {
@@ -246,14 +246,14 @@ func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
 	if err != nil {
 		return f, err
 	}
-	refuse := func(what string, x float64) (Frequencies, error) {
-		return f, fmt.Errorf("rowvec: %s: %v has %s %v", op, r.scaling, what, x)
+	refuse := func(what string, x float64, want string) (Frequencies, error) {
+		return f, check.Value(op, fmt.Sprintf("%s of %v", what, r.scaling), x, want)
 	}
 	switch {
 	case !(f.Base > 1 && f.Base <= math.MaxFloat64):
-		return refuse("base", f.Base)
+		return refuse("base", f.Base, "a finite one above 1")
 	case !(math.Abs(f.Amplitude) <= math.MaxFloat32):
-		return refuse("amplitude", f.Amplitude)
+		return refuse("amplitude", f.Amplitude, "a finite one")
 	case len(f.Multipliers) == 0:
 		f.Multipliers = nil
 		return f, nil
@@ -262,7 +262,7 @@ func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
 	}
 	for _, m := range f.Multipliers {
 		if !(m >= 0 && m <= math.MaxFloat64) {
-			return refuse("multiplier", m)
+			return refuse("multiplier", m, "a finite one of at least 0")
 		}
 	}
 	return f, nil

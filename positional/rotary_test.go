@@ -397,10 +397,10 @@ func TestRotaryErrors(t *testing.T) {
 				math.MaxInt, min(math.MaxInt, 1<<47)/4>>20)},
 		"scaling":    {new(4, Scaled(Linear{0.5})), "rowvec: positional.Linear.Frequencies: Factor is 0.5, want a finite one of at least 1"},
 		"no scaling": {new(4, Scaled(nil)), ""},
-		"its base":   {new(4, Scaled(fixed{Base: 1, Amplitude: 1})), "rowvec: positional.NewRotary: fixed has base 1"},
+		"its base":   {new(4, Scaled(fixed{Base: 1, Amplitude: 1})), "rowvec: positional.NewRotary: base of fixed is 1, want a finite one above 1"},
 		"its amplitude": {new(4, Scaled(fixed{Base: 2, Amplitude: math.Inf(1)})),
-			"rowvec: positional.NewRotary: fixed has amplitude +Inf"},
-		"its multiplier": {new(4, Scaled(fixed{2, []float64{1, -1}, 1})), "rowvec: positional.NewRotary: fixed has multiplier -1"},
+			"rowvec: positional.NewRotary: amplitude of fixed is +Inf, want a finite one"},
+		"its multiplier": {new(4, Scaled(fixed{2, []float64{1, -1}, 1})), "rowvec: positional.NewRotary: multiplier of fixed is -1, want a finite one of at least 0"},
 		"multipliers":    {new(4, Scaled(fixed{2, []float64{1}, 1})), "rowvec: positional.NewRotary: number of multipliers is 1, want 2"},
 
 		"rows":          {func() error { return r.Apply(dst, m(5, 10), 2, 3, 0) }, op + "Apply: src.Rows is 5, want 6"},

@@ -210,7 +210,7 @@ func ntk(op string, dim int, base, factor float64) (Frequencies, error) {
 		base = float64(base * exact.Exp(float64(float64(dim)/float64(dim-2)*exact.Log(factor))))
 	}
 	if math.IsInf(base, 1) {
-		return Frequencies{}, fmt.Errorf("rowvec: %s: a factor of %v makes the base infinite", op, factor)
+		return Frequencies{}, check.Value(op, "factor", factor, "one with which the base is finite")
 	}
 	return Frequencies{Base: base, Amplitude: 1}, nil
 }
@@ -237,7 +237,7 @@ func (s YaRN) Frequencies(dim int, base float64, length int) (Frequencies, error
 	}
 	fast, slow := orDefault(s.BetaFast, 32), orDefault(s.BetaSlow, 1)
 	if fast < slow {
-		return Frequencies{}, fmt.Errorf("rowvec: %s: BetaFast is %v, want at least BetaSlow, which is %v", op, fast, slow)
+		return Frequencies{}, check.Value(op, "BetaFast", fast, fmt.Sprintf("at least BetaSlow, which is %v", slow))
 	}
 
 	// The pair, as a fraction, that turns so many times within s.Original positions.
@@ -284,11 +284,11 @@ func (s Llama3) Frequencies(dim int, base float64, length int) (Frequencies, err
 		return Frequencies{}, err
 	}
 	if !(s.LowFrequency > 0) {
-		return Frequencies{}, fmt.Errorf("rowvec: %s: LowFrequency is %v, want above 0", op, s.LowFrequency)
+		return Frequencies{}, check.Value(op, "LowFrequency", s.LowFrequency, "above 0")
 	}
 	if !(s.HighFrequency > s.LowFrequency && s.HighFrequency <= math.MaxFloat64) {
-		return Frequencies{}, fmt.Errorf("rowvec: %s: HighFrequency is %v, want a finite one above LowFrequency, which is %v",
-			op, s.HighFrequency, s.LowFrequency)
+		return Frequencies{}, check.Value(op, "HighFrequency", s.HighFrequency,
+			fmt.Sprintf("a finite one above LowFrequency, which is %v", s.LowFrequency))
 	}
 	f := scaled(dim, base)
 	for i := range f.Multipliers {
@@ -362,14 +362,14 @@ func checkScaling(op string, dim int, base float64, length int, factor float64) 
 		return err
 	}
 	if !(factor >= 1 && factor <= math.MaxFloat64) {
-		return fmt.Errorf("rowvec: %s: Factor is %v, want a finite one of at least 1", op, factor)
+		return check.Value(op, "Factor", factor, "a finite one of at least 1")
 	}
 	return nil
 }
 
 func checkNotNegative(op, name string, x float64) error {
 	if !(x >= 0 && x <= math.MaxFloat64) {
-		return fmt.Errorf("rowvec: %s: %s is %v, want a finite one of at least 0", op, name, x)
+		return check.Value(op, name, x, "a finite one of at least 0")
 	}
 	return nil
 }
@@ -381,7 +381,7 @@ func checkDivisors(op, name string, divisors []float64, dim int) error {
 	}
 	for i, d := range divisors {
 		if !(d > 0 && d <= math.MaxFloat64) {
-			return fmt.Errorf("rowvec: %s: %s[%d] is %v, want a finite one above 0", op, name, i, d)
+			return check.Value(op, fmt.Sprintf("%s[%d]", name, i), d, "a finite one above 0")
 		}
 	}
 	return nil

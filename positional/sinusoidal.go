@@ -75,7 +75,7 @@ func (s *sinusoidalSettings) columns(dim int) []wave {
 
 // NewSinusoidal returns the encoding with a table of its first positions, length x dim; the others are computed when they
 // are asked for. A length of 0 is no table at all. It is a ShapeError if length is below 0 or dim below 1, or if the
-// table cannot be addressed, and an error that says so if the base is not above 1 and finite. Beside the table, it keeps
+// table cannot be addressed, and a ValueError if the base is not above 1 and finite. Beside the table, it keeps
 // 56 bytes for each column.
 func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, error) {
 	const op = "positional.NewSinusoidal"

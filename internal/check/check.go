@@ -41,6 +41,14 @@ func MultipleOf(op, what string, got, want int) error {
 	return nil
 }
 
+// Value returns the error about a value that is not what want says.
+func Value(op, what string, got any, want string) error {
+	return &rowvec.ValueError{Op: op, What: what, Got: got, Want: want}
+}
+
+// Nil returns the error about something that is needed and nil.
+func Nil(op, what string) error { return &rowvec.ValueError{Op: op, What: what} }
+
 // Matrix reports a matrix whose fields contradict each other or that has not cols columns.
 func Matrix(op, name string, m rowvec.Matrix, cols int) error {
 	if m.Cols != cols {
