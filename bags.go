@@ -1,6 +1,9 @@
 package rowvec
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // BagSum sets row b of dst to the sum of the rows of table that the ids of bag b choose, ids[offsets[b]:offsets[b+1]], in
 // their order and starting from +0; a bag without ids gives +0s. Where weights is not nil, row ids[i] is multiplied by
@@ -81,6 +84,9 @@ func checkBags[I ID](op string, dst, table *Matrix, ids []I, offsets []int, weig
 func checkOffsets(op string, offsets []int, bags, n int) error {
 	if bags == 0 && len(offsets) == 0 && n == 0 {
 		return nil
+	}
+	if bags == math.MaxInt { // which rows without columns can be
+		return &ShapeError{op, "dst.Rows", bags, "at most ", bags - 1}
 	}
 	if err := checkEqual(op, "len(offsets)", "", len(offsets), bags+1); err != nil {
 		return err

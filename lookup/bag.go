@@ -129,6 +129,9 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 		return err
 	}
 	if e.maxNorm > 0 {
+		if err := in.apart(op, "token table", e.weight); err != nil {
+			return err
+		}
 		if err := e.renormalise(op, in.ids); err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func MaxNorm(max, p float64) Option {
 }
 
 // Workers bounds the number of goroutines that one call splits large work over. The default, 0, is GOMAXPROCS at the
-// time that the embedding is made. Results have the same bits for any number.
+// time that the embedding is made; more than 1,024 are as many. Results have the same bits for any number.
 func Workers(n int) Option { return func(s *settings) { s.workers = n } }
 
 // NewEmbedding returns an embedding with a new table of vocab rows and dim columns, filled as the options say. vocab and
@@ -211,6 +211,7 @@ func newEmbedding(weight rowvec.Matrix, s settings) *Embedding {
 	if s.workers == 0 {
 		e.workers = runtime.GOMAXPROCS(0)
 	}
+	e.workers = min(e.workers, work.Most)
 	return e
 }
 

@@ -91,6 +91,12 @@ func (g *Gradient) AddTo(dense rowvec.Matrix) error {
 	if err := check.Shape(op, "dense", dense, g.table, g.dim); err != nil {
 		return err
 	}
+	if err := check.Apart(op, "dense", dense, "the gradient", g.all()); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "dense", dense, "ids", viewOf(g.ids).memory()); err != nil {
+		return err
+	}
 	return rowvec.ScatterAdd(dense, g.ids, 1, g.Values())
 }
 
@@ -151,11 +157,19 @@ func Norm(grads ...*Gradient) float64 {
 
 // ClipNorm scales the gradients by maxNorm/(norm+1e-6) if that is below 1, where norm is their Norm together, which it
 // returns, as torch.nn.utils.clip_grad_norm_ does. An infinite norm and a finite maxNorm leave zeros, and NaN where elements
-// were infinite; a norm of NaN leaves NaN everywhere. maxNorm must be above 0.
+// were infinite; a norm of NaN leaves NaN everywhere. maxNorm must be above 0, and no gradient may be given twice.
 func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 	const op = "lookup.ClipNorm"
 	if !(maxNorm > 0) {
 		return 0, check.Value(op, "maximum norm", maxNorm, "above 0")
+	}
+	for i, g := range grads {
+		if g == nil {
+			return 0, check.Nil(op, fmt.Sprintf("gradient %d", i))
+		}
+		if j := slices.Index(grads[:i], g); j >= 0 {
+			return 0, &rowvec.OverlapError{Op: op, Dst: fmt.Sprintf("gradient %d", i), Src: fmt.Sprintf("gradient %d", j)}
+		}
 	}
 	norm = Norm(grads...)
 	if factor := maxNorm / (norm + 1e-6); !(factor >= 1) {
@@ -171,6 +185,9 @@ func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 // from +0 in their order, each product rounded before, and the sum is added to what the gradient holds.
 func AddRows[I rowvec.ID](g *Gradient, ids []I, alpha float32, rows rowvec.Matrix) error {
 	const op = "lookup.AddRows"
+	if g == nil {
+		return check.Nil(op, "g")
+	}
 	v := viewOf(ids)
 	if err := v.check(g.table); err != nil {
 		return err

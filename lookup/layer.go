@@ -98,6 +98,9 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 	if err := check.Equal(op, "dim of positions", positions.Dim(), tokens.Dim()); err != nil {
 		return nil, err
 	}
+	if err := check.AtLeast(op, "limit of positions", positions.Limit(), 0); err != nil {
+		return nil, err
+	}
 	table := positions.Table()
 	if err := rowvec.CheckMatrix(op, "table of positions", table); err != nil {
 		return nil, err

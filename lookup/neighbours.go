@@ -39,6 +39,9 @@ const mostNeighbours = min(math.MaxInt, 1<<47) / 8
 // Of returns the neighbours of a query and their scores, fewer than K if there are no more. It panics if there is no such
 // query.
 func (n *Neighbours) Of(query int) (ids []int, scores []float32) {
+	if uint(query) >= uint(len(n.IDs)/n.K) {
+		panic("rowvec: no such query among the neighbours")
+	}
 	ids, scores = n.row(query)
 	for len(ids) > 0 && ids[len(ids)-1] < 0 {
 		ids = ids[:len(ids)-1]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"reflect"
 	"runtime"
 	"unsafe"
 
@@ -171,7 +172,7 @@ func (l *Layer) NewOptimizers(m Method) ([]*Optimizer, error) {
 }
 
 func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, error) {
-	if m == nil {
+	if v := reflect.ValueOf(m); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, check.Nil(op, "the method")
 	}
 	if err := checkSizes(op, "rows of the parameter", p.Value.Rows, "columns of the parameter", p.Value.Cols); err != nil {
@@ -249,6 +250,9 @@ func (o *Optimizer) Step(g *Gradient) error {
 	if err := g.fits(op, "gradient", table.Rows, table.Cols); err != nil {
 		return err
 	}
+	if err := check.Apart(op, "table", table, "gradient", g.all()); err != nil {
+		return err
+	}
 	o.ids, o.grads = g.ids, g.Values()
 	workers := o.workersFor(len(g.ids))
 	o.size = partSize(len(g.ids), workers)
@@ -322,11 +326,12 @@ func (o *Optimizer) workersFor(rows int) int {
 }
 
 func (o *Optimizer) run(workers, parts int) error {
-	o.now = o.update(o.steps + 1)
+	step := min(o.steps, math.MaxInt-1) + 1 // whatever SetSteps was told
+	o.now = o.update(step)
 	err := o.crew.Do(workers, parts)
 	o.ids, o.grads = nil, rowvec.Matrix{}
 	if err == nil {
-		o.steps++
+		o.steps = step
 	}
 	return err
 }

@@ -257,6 +257,9 @@ func (p *outputPass) backwardPart(part int) error {
 // addSparse adds the gradients of the rows of tokens, each of which is a bag of all hidden states with weights.
 func (o *Output) addSparse(op string, g *Gradient, in *Input, dLogits, h rowvec.Matrix) error {
 	n, dim, states := in.Len(), o.tokens.Dim(), h.Rows
+	if err := check.Room(op, "len(ids)", n, dim+states); err != nil { // more than is needed
+		return err
+	}
 	g.extra = slices.Grow(g.extra[:0], n*dim+states)[:n*dim+states]
 	sums := rowvec.Matrix{Rows: n, Cols: dim, Data: g.extra[:n*dim], Stride: dim}
 	weights := g.extra[n*dim:]

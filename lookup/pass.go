@@ -115,6 +115,9 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 	}
 
 	if tokens.maxNorm > 0 {
+		if err := in.apart(op, "token table", tokens.weight); err != nil {
+			return err
+		}
 		if err := tokens.renormalise(op, in.ids); err != nil {
 			return err
 		}

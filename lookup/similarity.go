@@ -271,6 +271,9 @@ func (s *Similarity) check(op string, dst *Neighbours, queries int, ids *Input) 
 			return err
 		}
 	}
+	if err := check.Room(op, "number of queries", queries, s.tokens.Dim()+queryGap); err != nil {
+		return err
+	}
 	if err := dst.check(op, queries); err != nil {
 		return err
 	}

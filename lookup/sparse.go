@@ -80,6 +80,9 @@ func backwardSparse(
 			if err := g.fits(op, gradientNames[k], l.rowsOf(k), tokens.Dim()); err != nil {
 				return err
 			}
+			if err := check.Apart(op, gradientNames[k], g.all(), "dOut", dOut); err != nil {
+				return err
+			}
 		}
 	}
 	if n == 0 {

@@ -108,7 +108,7 @@ func (r *Resize) Forward(dst, src rowvec.Matrix) error {
 	if err := check.Shape(op, "src", src, r.From(), src.Cols); err != nil {
 		return err
 	}
-	if err := check.Apart(op, "dst", dst, "src", src); err != nil {
+	if err := check.Apart(op, "dst", dst, "src", src); err != nil || dst.Cols == 0 { // rows without end, perhaps
 		return err
 	}
 	var p parts
@@ -139,7 +139,7 @@ func (r *Resize) Backward(dSrc, dDst rowvec.Matrix) error {
 	if err := check.Shape(op, "dDst", dDst, r.To(), dDst.Cols); err != nil {
 		return err
 	}
-	if err := check.Apart(op, "dSrc", dSrc, "dDst", dDst); err != nil {
+	if err := check.Apart(op, "dSrc", dSrc, "dDst", dDst); err != nil || dDst.Cols == 0 { // rows without end, perhaps
 		return err
 	}
 	var p parts

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -66,7 +67,7 @@ func Table(length int) RotaryOption {
 }
 
 // Workers bounds the number of goroutines that one call splits large work over. The default, 0, is GOMAXPROCS at the time of
-// NewRotary. Results have the same bits for any number.
+// NewRotary; more than 1,024 are as many. Results have the same bits for any number.
 func Workers(n int) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.workers = n }) }
 
 // NewRotary returns the embedding that rotates the first dim elements of each head: all of them, or fewer for partial rotary
@@ -99,6 +100,7 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	if r.workers == 0 {
 		r.workers = runtime.GOMAXPROCS(0)
 	}
+	r.workers = min(r.workers, work.Most)
 	if err := check.AtLeast(op, "length", r.length, 0); err != nil {
 		return nil, err
 	}
@@ -241,6 +243,9 @@ func (t *turns) amplify(dst rowvec.Matrix) {
 func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
 	if r.scaling == nil {
 		return Frequencies{Base: r.base, Amplitude: 1}, nil
+	}
+	if v := reflect.ValueOf(r.scaling); v.Kind() == reflect.Pointer && v.IsNil() {
+		return Frequencies{}, check.Nil(op, fmt.Sprintf("scaling, a %T,", r.scaling))
 	}
 	f, err := r.scaling.Frequencies(r.dim, r.base, length)
 	if err != nil {

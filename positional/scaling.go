@@ -209,7 +209,7 @@ func ntk(op string, dim int, base, factor float64) (Frequencies, error) {
 	if dim > 2 {
 		base = float64(base * exact.Exp(float64(float64(dim)/float64(dim-2)*exact.Log(factor))))
 	}
-	if math.IsInf(base, 1) {
+	if !(base <= math.MaxFloat64) {
 		return Frequencies{}, check.Value(op, "factor", factor, "one with which the base is finite")
 	}
 	return Frequencies{Base: base, Amplitude: 1}, nil
@@ -268,6 +268,9 @@ func (s YaRN) Frequencies(dim int, base float64, length int) (Frequencies, error
 		f.Amplitude = m(s.MScale) / m(s.MScaleAllDim)
 	default:
 		f.Amplitude = m(1)
+	}
+	if !(f.Amplitude <= math.MaxFloat64) {
+		return Frequencies{}, check.Value(op, "MScale", s.MScale, "one with which the amplitude is finite")
 	}
 	return f, nil
 }
@@ -355,6 +358,9 @@ func checkScaling(op string, dim int, base float64, length int, factor float64) 
 	if err := check.MultipleOf(op, "dim", dim, 2); err != nil {
 		return err
 	}
+	if err := check.AtMost(op, "dim", dim, maxWaves); err != nil {
+		return err
+	}
 	if err := checkBase(op, base); err != nil {
 		return err
 	}
@@ -380,8 +386,8 @@ func checkDivisors(op, name string, divisors []float64, dim int) error {
 		return check.Equal(op, "len("+name+")", len(divisors), dim/2)
 	}
 	for i, d := range divisors {
-		if !(d > 0 && d <= math.MaxFloat64) {
-			return check.Value(op, fmt.Sprintf("%s[%d]", name, i), d, "a finite one above 0")
+		if !(d > 0 && d <= math.MaxFloat64 && 1/d <= math.MaxFloat64) {
+			return check.Value(op, fmt.Sprintf("%s[%d]", name, i), d, "a finite one above 0, whose inverse is finite too")
 		}
 	}
 	return nil

@@ -260,8 +260,8 @@ func TestScalingErrors(t *testing.T) {
 		{LongRoPE{two, two, 2, 8, -1}, 4, 10000, 0, "LongRoPE.Frequencies: Attention is -1, want a finite one of at least 0"},
 		{LongRoPE{nil, two, 2, 8, 0}, 4, 10000, 0, "LongRoPE.Frequencies: len(Short) is 0, want 2"},
 		{LongRoPE{two, ones(3), 2, 8, 0}, 4, 10000, 0, "LongRoPE.Frequencies: len(Long) is 3, want 2"},
-		{LongRoPE{two, []float64{1, 0}, 2, 8, 0}, 4, 10000, 0, "LongRoPE.Frequencies: Long[1] is 0, want a finite one above 0"},
-		{LongRoPE{[]float64{nan, 1}, two, 2, 8, 0}, 4, 10000, 0, "LongRoPE.Frequencies: Short[0] is NaN, want a finite one above 0"},
+		{LongRoPE{two, []float64{1, 0}, 2, 8, 0}, 4, 10000, 0, "LongRoPE.Frequencies: Long[1] is 0, want a finite one above 0, whose inverse is finite too"},
+		{LongRoPE{[]float64{nan, 1}, two, 2, 8, 0}, 4, 10000, 0, "LongRoPE.Frequencies: Short[0] is NaN, want a finite one above 0, whose inverse is finite too"},
 	} {
 		f, err := c.s.Frequencies(c.dim, c.base, c.length)
 		if err == nil || err.Error() != "rowvec: positional."+c.want {

@@ -5,6 +5,7 @@ package check
 
 import (
 	"errors"
+	"math"
 
 	"github.com/rowvec/rowvec"
 )
@@ -101,6 +102,10 @@ func NewMatrix(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
 	}
 	return m, err
 }
+
+// Room reports that there cannot be n times each elements, each above 0, where what the caller knows n as has n of them: that
+// overflows where an int has 32 bits.
+func Room(op, what string, n, each int) error { return AtMost(op, what, n, math.MaxInt/each) }
 
 // Window returns rows [row, row+rows) and columns [col, col+cols) of m, without a copy.
 func Window(m rowvec.Matrix, row, rows, col, cols int) rowvec.Matrix {

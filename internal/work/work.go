@@ -30,6 +30,9 @@ func New(do func(part int) error) *Crew {
 	return c
 }
 
+// Most is how many workers are ever of use. Whoever asks for any number of them means no goroutine for each row.
+const Most = 1024
+
 // Do does parts 0 to parts-1, each once, on the calling goroutine and at most workers-1 others, and returns the error of
 // the lowest part that failed. Whoever is free takes the next part, so parts may differ in length. After an error no
 // further part begins, nor after a panic on the calling goroutine, which goes on once the others have ended; a panic on

@@ -1,0 +1,590 @@
+package lookup_test
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/misuse"
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+// TestEveryMisuse calls every function wrongly in every way that package misuse knows: see testdata/misuse.txt for what
+// comes of it. ROWVEC_UPDATE=1 writes that file anew.
+func TestEveryMisuse(t *testing.T) {
+	calls := map[string]func() *misuse.Call{}
+	addConstructors(calls)
+	addFiles(t, calls)
+	addPasses[int64](calls, "")
+	addPasses[uint32](calls, "/uint32")
+	addSearches(calls)
+	addOptimizers(calls)
+	if isatest.Sampled() {
+		misuse.Run(t, "lookup.", calls, 3, 7)
+	} else {
+		misuse.Run(t, "lookup.", calls, 0, 1)
+	}
+}
+
+// filled returns a matrix with a gap behind each row, whose elements are all different.
+func filled(rows, cols int) rowvec.Matrix {
+	return rowvec.Matrix{Rows: rows, Cols: cols, Stride: cols + 1, Data: numbered(rows * (cols + 1))}
+}
+
+func numbered(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(i) + 0.5
+	}
+	return x
+}
+
+func arg(name string, at any) misuse.Arg { return misuse.Arg{Name: name, At: at} }
+
+func addConstructors(calls map[string]func() *misuse.Call) {
+	calls["NewEmbedding"] = func() *misuse.Call {
+		vocab, dim, padding, workers, std, norm, p := 7, 5, 3, 2, float32(0.02), 2.0, 2.0
+		return &misuse.Call{Args: []misuse.Arg{arg("vocab", &vocab), arg("dim", &dim), arg("padding", &padding),
+			arg("workers", &workers), arg("std", &std), arg("max", &norm), arg("p", &p)}, Do: func() error {
+			return misuse.Made(lookup.NewEmbedding(vocab, dim, nil, lookup.Padding(padding), lookup.Workers(workers),
+				lookup.Normal(std, 1), lookup.MaxNorm(norm, p)))
+		}}
+	}
+	calls["FromMatrix"] = func() *misuse.Call {
+		weight, padding := filled(7, 5), 3
+		var option lookup.Option
+		return &misuse.Call{Args: []misuse.Arg{arg("weight", &weight), arg("padding", &padding)}, Do: func() error {
+			return misuse.Made(lookup.FromMatrix(weight, lookup.Padding(padding), option))
+		}, Also: []misuse.Spoil{
+			{Name: "Xavier", Do: func() { option = lookup.Xavier(1) }}, {Name: "Normal", Do: func() { option = lookup.Normal(1, 1) }},
+		}}
+	}
+	calls["NewBag"] = func() *misuse.Call {
+		tokens, pooling := must(lookup.FromMatrix(filled(7, 5))), lookup.Max
+		return &misuse.Call{Args: []misuse.Arg{arg("tokens", &tokens), {Name: "pooling", At: &pooling, Kind: "constant"}},
+			Do: func() error { return misuse.Made(lookup.NewBag(tokens, pooling)) }, Also: []misuse.Spoil{
+				{Name: "tokens are Scaled", Do: func() { tokens = must(lookup.FromMatrix(filled(7, 5), lookup.Scaled())) }},
+				{Name: "tokens ScaleGradByFrequency", Do: func() {
+					tokens = must(lookup.FromMatrix(filled(7, 5), lookup.ScaleGradByFrequency()))
+				}},
+			}}
+	}
+	calls["NewOutput"] = func() *misuse.Call {
+		tokens := must(lookup.FromMatrix(filled(7, 5)))
+		return &misuse.Call{Args: []misuse.Arg{arg("tokens", &tokens)}, Do: func() error { return misuse.Made(lookup.NewOutput(tokens)) }}
+	}
+	calls["NewSimilarity"] = func() *misuse.Call {
+		tokens, metric := must(lookup.FromMatrix(filled(7, 5))), lookup.Dot
+		return &misuse.Call{Args: []misuse.Arg{arg("tokens", &tokens), {Name: "metric", At: &metric, Kind: "constant"}},
+			Do: func() error { return misuse.Made(lookup.NewSimilarity(tokens, metric)) }}
+	}
+	calls["NewNeighbours"] = func() *misuse.Call {
+		queries, k := 3, 2
+		return &misuse.Call{Args: []misuse.Arg{arg("queries", &queries), {Name: "k", At: &k}}, Do: func() error {
+			return misuse.Made(lookup.NewNeighbours(queries, k))
+		}}
+	}
+	calls["NewGradient"] = func() *misuse.Call {
+		rows, cols := 3, 2
+		return &misuse.Call{Args: []misuse.Arg{arg("rows", &rows), arg("cols", &cols)}, Do: func() error {
+			return misuse.Made(lookup.NewGradient(rows, cols))
+		}}
+	}
+	calls["NewLayer"] = func() *misuse.Call {
+		tokens, segments := must(lookup.FromMatrix(filled(7, 5))), must(lookup.FromMatrix(filled(3, 5)))
+		var positions lookup.Positions = must(positional.LearnedFrom(filled(6, 5)))
+		p, epsilon := 0.5, float32(1e-12)
+		odd := func(name string, change func(o *oddPositions)) misuse.Spoil {
+			return misuse.Spoil{Name: "positions: " + name, Do: func() {
+				o := oddPositions{Positions: positions, dim: 5, limit: 6, table: positions.Table(), trainable: true}
+				change(&o)
+				positions = o
+			}}
+		}
+		segment := func(name string, option lookup.Option) misuse.Spoil {
+			return misuse.Spoil{Name: "segments are " + name, Do: func() { segments = must(lookup.FromMatrix(filled(3, 5), option)) }}
+		}
+		return &misuse.Call{Args: []misuse.Arg{arg("tokens", &tokens), arg("segments", &segments), arg("positions", &positions),
+			arg("p", &p), arg("epsilon", &epsilon)}, Do: func() error {
+			return misuse.Made(lookup.NewLayer(tokens, positions, nil, lookup.Segments(segments), lookup.Dropout(p, 1), lookup.LayerNorm(epsilon)))
+		}, Also: []misuse.Spoil{
+			{Name: "positions=(*Learned)(nil)", Do: func() { positions = (*positional.Learned)(nil) }},
+			{Name: "segments' dim", Do: func() { segments = must(lookup.FromMatrix(filled(3, 4))) }},
+			segment("Scaled", lookup.Scaled()), segment("MaxNorm", lookup.MaxNorm(1, 2)),
+			segment("ScaleGradByFrequency", lookup.ScaleGradByFrequency()),
+			odd("dim", func(o *oddPositions) { o.dim = 4 }),
+			odd("limit", func(o *oddPositions) { o.limit = 7 }),
+			odd("negative limit", func(o *oddPositions) { o.limit, o.trainable = -1, false }),
+			odd("table's columns", func(o *oddPositions) { o.table.Cols = 4 }),
+			odd("table's rows", func(o *oddPositions) { o.table.Rows = 5 }),
+			odd("table's data", func(o *oddPositions) { o.table.Data = nil }),
+			odd("table's negative rows", func(o *oddPositions) { o.table.Rows = -1 }),
+		}}
+	}
+}
+
+// oddPositions say of themselves whatever they like.
+type oddPositions struct {
+	lookup.Positions
+	dim, limit int
+	table      rowvec.Matrix
+	trainable  bool
+}
+
+func (o oddPositions) Dim() int             { return o.dim }
+func (o oddPositions) Limit() int           { return o.limit }
+func (o oddPositions) Table() rowvec.Matrix { return o.table }
+func (o oddPositions) Trainable() bool      { return o.trainable }
+
+func addFiles(t *testing.T, calls map[string]func() *misuse.Call) {
+	good := filepath.Join(t.TempDir(), "good")
+	tensors := func() (a, b rowvec.Matrix) { return filled(3, 4), filled(2, 2) }
+	calls["Save"] = func() *misuse.Call {
+		a, b := tensors()
+		names, metadata := []string{"a", "b"}, map[string]string{}
+		return &misuse.Call{Args: []misuse.Arg{arg("a", &a), {Name: "b", At: &b, Kind: "table"}}, Do: func() error {
+			return named(lookup.Save(good, []lookup.Parameter{{Name: names[0], Value: a}, {Name: names[1], Value: b}}, metadata))
+		}, Also: []misuse.Spoil{
+			{Name: "one name twice", Do: func() { names[1] = "a" }},
+			{Name: "no name for a tensor", Do: func() { names[1] = "__metadata__" }},
+			{Name: "a name that is no UTF-8", Do: func() { names[1] = "\xff" }},
+			{Name: "metadata that are no UTF-8", Do: func() { metadata["key"] = "\xff" }},
+			{Name: "a key that is taken", Do: func() { metadata[lookup.ChecksumKey] = "" }},
+		}}
+	}
+	calls["Load"] = func() *misuse.Call {
+		a, b := tensors()
+		path, nameOfB := good, "b"
+		if err := lookup.Save(path, []lookup.Parameter{{Name: "a", Value: a}, {Name: "b", Value: b}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return &misuse.Call{Args: []misuse.Arg{arg("a", &a), {Name: "b", At: &b, Kind: "table"}}, Do: func() error {
+			return named(second(lookup.Load(path, []lookup.Parameter{{Name: "a", Value: a}, {Name: nameOfB, Value: b}})))
+		}, Also: []misuse.Spoil{
+			{Name: "one name twice", Do: func() { nameOfB = "a" }},
+			{Name: "another name", Do: func() { nameOfB = "c" }},
+		}}
+	}
+}
+
+// named takes the directory out of an error about a file.
+func named(err error) error {
+	if format, ok := err.(*lookup.FormatError); ok {
+		return &lookup.FormatError{Path: filepath.Base(format.Path), Problem: format.Problem}
+	}
+	return err
+}
+
+// addPasses adds what takes an Input, with ids of a type. Other types than the first have nothing but their ids spoilt.
+func addPasses[I rowvec.ID](calls map[string]func() *misuse.Call, suffix string) {
+	const dim = 5
+	type args struct {
+		table, positions, segments, dst, h, logits, all rowvec.Matrix // the last: one logit for each token of the vocabulary
+		grads                                           []rowvec.Matrix
+		grad                                            *lookup.Gradient
+		sparse                                          []*lookup.Gradient
+		ids                                             []I
+		at, types, offsets                              []int
+		weights, dWeights                               []float32
+		seq, start                                      int
+		step                                            uint64
+		frequent                                        bool
+	}
+	arguments := func(name string, call func(a *args) *misuse.Call) {
+		calls[name+suffix] = func() *misuse.Call {
+			a := &args{
+				table: filled(7, dim), positions: filled(6, dim), segments: filled(3, dim), dst: filled(4, dim), h: filled(2, dim),
+				logits: filled(2, 4), all: filled(2, 7),
+				grads: []rowvec.Matrix{filled(7, dim), filled(6, dim), filled(3, dim), filled(1, dim), filled(1, dim)},
+				ids:   []I{6, 0, 3, 6}, at: []int{5, 0, 1, 5}, types: []int{2, 0, 1, 2}, offsets: []int{0, 1, 1, 4},
+				weights: numbered(4), dWeights: numbered(4), seq: 2, start: 1, step: 3,
+			}
+			for _, g := range a.grads {
+				a.sparse = append(a.sparse, must(lookup.NewGradient(g.Rows, dim)))
+			}
+			a.grad = a.sparse[0]
+			c := call(a)
+			if suffix != "" {
+				ids := c.Args[:0]
+				for _, arg := range c.Args {
+					if arg.Kind == "ids" {
+						ids = append(ids, arg)
+					}
+				}
+				c.Args, c.Also = ids, nil
+			}
+			grads := slices.Clone(a.sparse)
+			c.Kept = func() []any {
+				var all []any
+				for _, g := range grads {
+					all = append(all, g.IDs(), g.Values())
+				}
+				return all
+			}
+			return c
+		}
+	}
+	ids := func(a *args) misuse.Arg { return misuse.Arg{Name: "ids", At: &a.ids, Kind: "ids"} }
+	table := func(name string, m *rowvec.Matrix) misuse.Arg { return misuse.Arg{Name: name, At: m, Kind: "table"} }
+	batch := func(a *args) lookup.Input { return lookup.Batch(a.ids, a.seq).From(a.start) }
+	tokens := func(a *args, options ...lookup.Option) *lookup.Embedding {
+		return must(lookup.FromMatrix(a.table, options...))
+	}
+	layer := func(a *args) *lookup.Layer {
+		return must(lookup.NewLayer(tokens(a), must(positional.LearnedFrom(a.positions)),
+			lookup.Segments(must(lookup.FromMatrix(a.segments))), lookup.Dropout(0.5, 1), lookup.LayerNorm(1e-12)))
+	}
+	// Every call is made with each kind of input: a batch, positions and types of their own, and ragged. Of the last two, the
+	// input alone is got wrong.
+	toOverlapWith := func(c *misuse.Call) {
+		for i := range c.Args {
+			c.Args[i].Kind = "table"
+		}
+		c.Also = nil
+	}
+	inputs := func(name string, call func(a *args, input func() lookup.Input) *misuse.Call) {
+		arguments(name, func(a *args) *misuse.Call {
+			c := call(a, func() lookup.Input { return batch(a) })
+			c.Args = append(c.Args, ids(a), arg("seq", &a.seq), arg("start", &a.start))
+			return c
+		})
+		if suffix != "" {
+			return
+		}
+		arguments(name+"/at", func(a *args) *misuse.Call {
+			c := call(a, func() lookup.Input { return lookup.Sequence(a.ids).At(a.at).Types(a.types) })
+			toOverlapWith(c)
+			c.Args = append(c.Args, ids(a), misuse.Arg{Name: "at", At: &a.at, Kind: "ids"}, misuse.Arg{Name: "types", At: &a.types, Kind: "ids"})
+			return c
+		})
+		arguments(name+"/ragged", func(a *args) *misuse.Call {
+			c := call(a, func() lookup.Input { return lookup.Ragged(a.ids, a.offsets) })
+			toOverlapWith(c)
+			c.Args = append(c.Args, ids(a), misuse.Arg{Name: "offsets", At: &a.offsets, Kind: "offsets"})
+			return c
+		})
+	}
+
+	inputs("Embedding.Forward", func(a *args, in func() lookup.Input) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("dst", &a.dst), table("table", &a.table)}, Do: func() error {
+			return tokens(a).Forward(a.dst, in())
+		}}
+	})
+	inputs("Embedding.Backward", func(a *args, in func() lookup.Input) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("grad", &a.grads[0]), arg("dOut", &a.dst)}, Do: func() error {
+			return tokens(a).Backward(a.grads[0], in(), a.dst)
+		}}
+	})
+	inputs("Embedding.BackwardSparse", func(a *args, in func() lookup.Input) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("grad", &a.grad), arg("dOut", &a.dst)}, Do: func() error {
+			return tokens(a).BackwardSparse(a.grad, in(), a.dst)
+		}, Also: []misuse.Spoil{
+			{Name: "grad of other rows", Do: func() { a.grad = must(lookup.NewGradient(8, dim)) }},
+			{Name: "grad of other columns", Do: func() { a.grad = must(lookup.NewGradient(7, dim+1)) }},
+			{Name: "grad={}", Do: func() { a.grad = new(lookup.Gradient) }},
+			{Name: "dOut is grad", Do: func() { a.dst = held(a.grad, 4) }},
+		}}
+	})
+	inputs("Embedding.ClearGradient", func(a *args, in func() lookup.Input) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("grad", &a.grads[0])}, Do: func() error {
+			return tokens(a).ClearGradient(a.grads[0], in())
+		}}
+	})
+	inputs("Layer.Forward", func(a *args, in func() lookup.Input) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("dst", &a.dst), table("table", &a.table), table("positions", &a.positions),
+			table("segments", &a.segments)}, Do: func() error { return layer(a).Forward(a.dst, in()) }}
+	})
+	inputs("Layer.ForwardTrain", func(a *args, in func() lookup.Input) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("dst", &a.dst), arg("step", &a.step)}, Do: func() error {
+			return layer(a).ForwardTrain(a.dst, in(), a.step)
+		}, Also: []misuse.Spoil{}}
+	})
+	list := func(a *args) []misuse.Arg {
+		all := []misuse.Arg{arg("grads", &a.grads), arg("dOut", &a.dst)}
+		for i := range a.grads {
+			all = append(all, arg(fmt.Sprintf("grads[%d]", i), &a.grads[i]))
+		}
+		return all
+	}
+	inputs("Layer.Backward", func(a *args, in func() lookup.Input) *misuse.Call {
+		return &misuse.Call{Args: list(a), Do: func() error { return layer(a).Backward(a.grads, in(), a.dst) }}
+	})
+	inputs("Layer.BackwardTrain", func(a *args, in func() lookup.Input) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("grads", &a.grads), arg("dOut", &a.dst), arg("step", &a.step)}, Do: func() error {
+			return layer(a).BackwardTrain(a.grads, in(), a.dst, a.step)
+		}}
+	})
+	inputs("Layer.ClearGradients", func(a *args, in func() lookup.Input) *misuse.Call {
+		all := list(a)
+		return &misuse.Call{Args: append(all[:1:1], all[2:]...), Do: func() error { return layer(a).ClearGradients(a.grads, in()) }}
+	})
+	sparse := func(a *args) *misuse.Call {
+		c := &misuse.Call{Args: []misuse.Arg{arg("grads", &a.sparse), arg("dOut", &a.dst)}, Also: []misuse.Spoil{
+			{Name: "one gradient twice", Do: func() { a.sparse = []*lookup.Gradient{a.sparse[0], a.sparse[1], a.sparse[2], a.sparse[3], a.sparse[3]} }},
+			{Name: "dOut is grads[0]", Do: func() { a.dst = held(a.sparse[0], 4) }},
+		}}
+		a.sparse = append([]*lookup.Gradient(nil), a.sparse...)
+		for i := range a.sparse {
+			c.Args = append(c.Args, arg(fmt.Sprintf("grads[%d]", i), &a.sparse[i]))
+		}
+		return c
+	}
+	inputs("Layer.BackwardSparse", func(a *args, in func() lookup.Input) *misuse.Call {
+		c := sparse(a)
+		c.Do = func() error { return layer(a).BackwardSparse(a.sparse, in(), a.dst) }
+		return c
+	})
+	inputs("Layer.BackwardSparseTrain", func(a *args, in func() lookup.Input) *misuse.Call {
+		c := sparse(a)
+		c.Args = append(c.Args, arg("step", &a.step))
+		c.Do = func() error { return layer(a).BackwardSparseTrain(a.sparse, in(), a.dst, a.step) }
+		return c
+	})
+
+	bags := func(name string, call func(a *args) *misuse.Call) {
+		arguments(name, func(a *args) *misuse.Call {
+			a.dst = filled(3, dim)
+			c := call(a)
+			c.Args = append(c.Args, ids(a), misuse.Arg{Name: "offsets", At: &a.offsets, Kind: "offsets"}, arg("weights", &a.weights))
+			return c
+		})
+	}
+	weighted := func(a *args) lookup.Input { return lookup.Ragged(a.ids, a.offsets).Weighted(a.weights) }
+	pooling := lookup.Sum
+	bag := func(a *args) *lookup.Bag { return must(lookup.NewBag(tokens(a), pooling)) }
+	mean := misuse.Spoil{Name: "weights for a mean", Do: func() { pooling = lookup.Mean }}
+	bags("Bag.Forward", func(a *args) *misuse.Call {
+		pooling = lookup.Sum
+		return &misuse.Call{Args: []misuse.Arg{arg("dst", &a.dst), table("table", &a.table)}, Also: []misuse.Spoil{mean}, Do: func() error {
+			return bag(a).Forward(a.dst, weighted(a))
+		}}
+	})
+	bags("Bag.BackwardSparse", func(a *args) *misuse.Call {
+		pooling = lookup.Sum
+		return &misuse.Call{Args: []misuse.Arg{arg("grad", &a.grad), arg("dOut", &a.dst)}, Do: func() error {
+			return bag(a).BackwardSparse(a.grad, weighted(a), a.dst)
+		}, Also: []misuse.Spoil{mean, {Name: "dOut is grad", Do: func() { a.dst = held(a.grad, 3) }}}}
+	})
+	bags("Bag.BackwardWeights", func(a *args) *misuse.Call {
+		pooling = lookup.Sum
+		return &misuse.Call{Args: []misuse.Arg{arg("dWeights", &a.dWeights), arg("dOut", &a.dst), table("table", &a.table)},
+			Also: []misuse.Spoil{mean}, Do: func() error { return bag(a).BackwardWeights(a.dWeights, weighted(a), a.dst) }}
+	})
+
+	output := func(a *args) *lookup.Output { return must(lookup.NewOutput(tokens(a))) }
+	arguments("Output.ForwardSampled", func(a *args) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("logits", &a.logits), arg("h", &a.h), ids(a), table("table", &a.table)},
+			Do: func() error { return output(a).ForwardSampled(a.logits, a.h, lookup.Sequence(a.ids)) }}
+	})
+	arguments("Output.BackwardSampled", func(a *args) *misuse.Call {
+		dH := filled(2, dim)
+		return &misuse.Call{Args: []misuse.Arg{arg("dH", &dH), arg("grad", &a.grads[0]), arg("dLogits", &a.logits), arg("h", &a.h),
+			ids(a), table("table", &a.table)}, Do: func() error {
+			return output(a).BackwardSampled(dH, a.grads[0], lookup.Sequence(a.ids), a.logits, a.h)
+		}}
+	})
+	arguments("Output.BackwardSampledSparse", func(a *args) *misuse.Call {
+		dH := filled(2, dim)
+		return &misuse.Call{Args: []misuse.Arg{arg("dH", &dH), arg("grad", &a.grad), arg("dLogits", &a.logits), arg("h", &a.h),
+			ids(a), table("table", &a.table)}, Do: func() error {
+			return output(a).BackwardSampledSparse(dH, a.grad, lookup.Sequence(a.ids), a.logits, a.h)
+		}, Also: []misuse.Spoil{{Name: "h is grad", Do: func() { a.h = held(a.grad, 2) }}, {Name: "dH is grad", Do: func() { dH = held(a.grad, 2) }}}}
+	})
+	if suffix == "" {
+		arguments("Output.Forward", func(a *args) *misuse.Call {
+			return &misuse.Call{Args: []misuse.Arg{arg("logits", &a.all), arg("h", &a.h), table("table", &a.table)}, Do: func() error {
+				return output(a).Forward(a.all, a.h)
+			}}
+		})
+		arguments("Output.Backward", func(a *args) *misuse.Call {
+			dH := filled(2, dim)
+			return &misuse.Call{Args: []misuse.Arg{arg("dH", &dH), arg("grad", &a.grads[0]), arg("dLogits", &a.all), arg("h", &a.h),
+				table("table", &a.table)}, Do: func() error { return output(a).Backward(dH, a.grads[0], a.all, a.h) }}
+		})
+	}
+	arguments("AddRows", func(a *args) *misuse.Call {
+		return &misuse.Call{Args: []misuse.Arg{arg("g", &a.grad), ids(a), arg("rows", &a.dst)}, Do: func() error {
+			return lookup.AddRows(a.grad, a.ids, 2, a.dst)
+		}, Also: []misuse.Spoil{{Name: "g={}", Do: func() { a.grad = new(lookup.Gradient) }}, {Name: "rows is g", Do: func() { a.dst = held(a.grad, 4) }}}}
+	})
+	arguments("Optimizer.StepBatch", func(a *args) *misuse.Call {
+		e := tokens(a)
+		o := must(e.NewOptimizer(lookup.Adam{}))
+		return &misuse.Call{Args: []misuse.Arg{arg("e", &e), ids(a), arg("dOut", &a.dst), arg("seq", &a.seq)}, Do: func() error {
+			return o.StepBatch(e, lookup.Batch(a.ids, a.seq), a.dst)
+		}, Also: []misuse.Spoil{
+			{Name: "another table", Do: func() { e = must(lookup.FromMatrix(filled(7, dim))) }},
+			{Name: "another shape", Do: func() { e = must(lookup.FromMatrix(filled(8, dim))) }},
+			{Name: "e={}", Do: func() { e = new(lookup.Embedding) }},
+			{Name: "dOut is the table", Do: func() { a.dst.Data = a.table.Data }},
+			{Name: "dOut is the state", Do: func() { a.dst.Data = o.State()[1].Value.Data }},
+		}}
+	})
+}
+
+// held returns the first rows of the memory of a gradient, which gets some.
+func held(g *lookup.Gradient, rows int) rowvec.Matrix {
+	dim := 5
+	all := rowvec.Matrix{Rows: 7, Cols: dim, Stride: dim, Data: numbered(7 * dim)}
+	for n := 7; ; n-- { // a gradient of one row has room for no more
+		all.Rows = n
+		ids := []int{0, 1, 2, 3, 4, 5, 6}[:n]
+		if err := lookup.AddRows(g, ids, 1, all); err == nil {
+			break
+		}
+	}
+	values := g.Values()
+	return rowvec.Matrix{Rows: rows, Cols: dim, Stride: dim, Data: values.Data}
+}
+
+func addSearches(calls map[string]func() *misuse.Call) {
+	const dim = 5
+	search := func(name string, queries int, call func(s *lookup.Similarity, dst **lookup.Neighbours) *misuse.Call) {
+		calls[name] = func() *misuse.Call {
+			weight := filled(7, dim)
+			n := must(lookup.NewNeighbours(queries, 2))
+			dst := n
+			s := must(lookup.NewSimilarity(must(lookup.FromMatrix(weight)), lookup.Cosine))
+			c := call(s, &dst)
+			c.Args = append(c.Args, arg("dst", &dst), arg("dst.K", &n.K), arg("dst.IDs", &n.IDs), arg("dst.Scores", &n.Scores),
+				misuse.Arg{Name: "table", At: &weight, Kind: "table", Skip: "overlap"})
+			c.Also = append(c.Also, misuse.Spoil{Name: "dst.Scores is the table", Do: func() { n.Scores = weight.Data[:len(n.Scores)] }},
+				misuse.Spoil{Name: "dst={}", Do: func() { dst = new(lookup.Neighbours) }})
+			return c
+		}
+	}
+	search("Similarity.Nearest", 2, func(s *lookup.Similarity, dst **lookup.Neighbours) *misuse.Call {
+		queries := filled(2, dim)
+		return &misuse.Call{Args: []misuse.Arg{arg("queries", &queries)}, Do: func() error { return s.Nearest(*dst, queries) }}
+	})
+	search("Similarity.NearestExcept", 2, func(s *lookup.Similarity, dst **lookup.Neighbours) *misuse.Call {
+		queries, ids, seq := filled(2, dim), []int{6, 0, 3, 6}, 2
+		in := func() lookup.Input { return lookup.Batch(ids, seq) }
+		return &misuse.Call{Args: []misuse.Arg{arg("queries", &queries), {Name: "ids", At: &ids, Kind: "ids"}, arg("seq", &seq)},
+			Do:   func() error { return s.NearestExcept(*dst, queries, in()) },
+			Also: []misuse.Spoil{{Name: "except={}", Do: func() { in = func() lookup.Input { return lookup.Input{} } }}}}
+	})
+	search("Similarity.NearestTo", 4, func(s *lookup.Similarity, dst **lookup.Neighbours) *misuse.Call {
+		ids := []int{6, 0, 3, 6}
+		return &misuse.Call{Args: []misuse.Arg{{Name: "ids", At: &ids, Kind: "ids"}}, Do: func() error {
+			return s.NearestTo(*dst, lookup.Sequence(ids))
+		}}
+	})
+	search("Similarity.Analogy", 2, func(s *lookup.Similarity, dst **lookup.Neighbours) *misuse.Call {
+		ids, seq := []int{6, 0, 3, 1, 2, 6}, 3
+		return &misuse.Call{Args: []misuse.Arg{{Name: "ids", At: &ids, Kind: "ids"}, arg("seq", &seq)}, Do: func() error {
+			return s.Analogy(*dst, lookup.Batch(ids, seq))
+		}, Also: []misuse.Spoil{{Name: "metric=Dot", Do: func() { s = must(lookup.NewSimilarity(s.Tokens(), lookup.Dot)) }}}}
+	})
+}
+
+func addOptimizers(calls map[string]func() *misuse.Call) {
+	const dim = 5
+	methods := func(name string, make func(table rowvec.Matrix, m lookup.Method) error) {
+		method := func(kind string, fields func() ([]misuse.Arg, func() lookup.Method)) {
+			calls[name+"/"+kind] = func() *misuse.Call {
+				table := filled(7, dim)
+				args, m := fields()
+				return &misuse.Call{Args: append(args, misuse.Arg{Name: "table", At: &table, Kind: "table"}), Do: func() error { return make(table, m()) }}
+			}
+		}
+		calls[name] = func() *misuse.Call {
+			table := filled(7, dim)
+			var m lookup.Method = lookup.Adam{}
+			c := &misuse.Call{Args: []misuse.Arg{arg("table", &table), arg("m", &m)}, Do: func() error { return make(table, m) },
+				Also: []misuse.Spoil{{Name: "m=(*Adam)(nil)", Do: func() { m = (*lookup.Adam)(nil) }}}}
+			if name != "NewOptimizer" {
+				c.Args[0].Kind = "table"
+			}
+			return c
+		}
+		if name != "NewOptimizer" { // all come to that
+			return
+		}
+		method("SGD", func() ([]misuse.Arg, func() lookup.Method) {
+			m := lookup.SGD{Rate: 0.1, WeightDecay: 0.1}
+			return []misuse.Arg{arg("Rate", &m.Rate), arg("WeightDecay", &m.WeightDecay)}, func() lookup.Method { return m }
+		})
+		method("Adagrad", func() ([]misuse.Arg, func() lookup.Method) {
+			m := lookup.Adagrad{Rate: 0.1}
+			return []misuse.Arg{arg("Rate", &m.Rate), arg("RateDecay", &m.RateDecay), arg("Initial", &m.Initial), arg("Epsilon", &m.Epsilon)},
+				func() lookup.Method { return &m }
+		})
+		method("AdamW", func() ([]misuse.Arg, func() lookup.Method) {
+			m := lookup.AdamW{Rate: 0.1}
+			return []misuse.Arg{arg("Rate", &m.Rate), arg("Beta1", &m.Beta1), arg("Beta2", &m.Beta2), arg("Epsilon", &m.Epsilon),
+				arg("WeightDecay", &m.WeightDecay)}, func() lookup.Method { return m }
+		})
+	}
+	methods("NewOptimizer", func(table rowvec.Matrix, m lookup.Method) error {
+		return misuse.Made(lookup.NewOptimizer(lookup.Parameter{Name: "p", Value: table}, m))
+	})
+	methods("Embedding.NewOptimizer", func(table rowvec.Matrix, m lookup.Method) error {
+		return misuse.Made(must(lookup.FromMatrix(table)).NewOptimizer(m))
+	})
+	methods("Layer.NewOptimizers", func(table rowvec.Matrix, m lookup.Method) error {
+		return misuse.Made(must(lookup.NewLayer(must(lookup.FromMatrix(table)), nil)).NewOptimizers(m))
+	})
+
+	optimizer := func(name string, call func(o *lookup.Optimizer, table rowvec.Matrix) *misuse.Call) {
+		calls["Optimizer."+name] = func() *misuse.Call {
+			table := filled(7, dim)
+			o := must(lookup.NewOptimizer(lookup.Parameter{Name: "p", Value: table}, lookup.Adam{Rate: 0.25}))
+			c := call(o, table)
+			c.Kept = func() []any { return []any{table, o.State()[0].Value, o.State()[1].Value, o.Rate(), o.Steps()} }
+			return c
+		}
+	}
+	optimizer("SetRate", func(o *lookup.Optimizer, table rowvec.Matrix) *misuse.Call {
+		rate := 0.5
+		return &misuse.Call{Args: []misuse.Arg{arg("rate", &rate)}, Do: func() error { return o.SetRate(rate) }}
+	})
+	optimizer("SetSteps", func(o *lookup.Optimizer, table rowvec.Matrix) *misuse.Call {
+		steps := 5
+		return &misuse.Call{Args: []misuse.Arg{arg("steps", &steps)}, Do: func() error { return o.SetSteps(steps) }}
+	})
+	optimizer("Step", func(o *lookup.Optimizer, table rowvec.Matrix) *misuse.Call {
+		g := must(lookup.NewGradient(7, dim))
+		held(g, 1)
+		return &misuse.Call{Args: []misuse.Arg{arg("g", &g)}, Do: func() error { return o.Step(g) }, Also: []misuse.Spoil{
+			{Name: "g of other rows", Do: func() { g = must(lookup.NewGradient(8, dim)) }},
+			{Name: "g of other columns", Do: func() { g = must(lookup.NewGradient(7, 6)) }},
+			{Name: "g={}", Do: func() { g = new(lookup.Gradient) }},
+		}}
+	})
+
+	gradient := func(name string, call func(g *lookup.Gradient, dense *rowvec.Matrix) *misuse.Call) {
+		calls["Gradient."+name] = func() *misuse.Call {
+			g, dense := must(lookup.NewGradient(7, dim)), filled(7, dim)
+			held(g, 1)
+			c := call(g, &dense)
+			c.Args = append(c.Args, arg("dense", &dense))
+			c.Also = append(c.Also, misuse.Spoil{Name: "dense is the gradient", Do: func() {
+				dense = held(g, 7)
+			}})
+			c.Kept = func() []any { return []any{g.IDs(), g.Values()} }
+			return c
+		}
+	}
+	gradient("AddTo", func(g *lookup.Gradient, dense *rowvec.Matrix) *misuse.Call {
+		return &misuse.Call{Do: func() error { return g.AddTo(*dense) }}
+	})
+	gradient("SetDense", func(g *lookup.Gradient, dense *rowvec.Matrix) *misuse.Call {
+		return &misuse.Call{Do: func() error { return g.SetDense(*dense) }}
+	})
+	calls["ClipNorm"] = func() *misuse.Call {
+		g, h, most := must(lookup.NewGradient(7, dim)), must(lookup.NewGradient(7, dim)), 1.0
+		held(g, 1)
+		kept := g
+		return &misuse.Call{Args: []misuse.Arg{arg("maxNorm", &most), arg("g", &g)}, Do: func() error {
+			return second(lookup.ClipNorm(most, h, g))
+		}, Kept: func() []any { return []any{kept.Values()} }, Also: []misuse.Spoil{
+			{Name: "one gradient twice", Do: func() { h = g }}, {Name: "maxNorm=-0", Do: func() { most = math.Copysign(0, -1) }},
+		}}
+	}
+}
