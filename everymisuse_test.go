@@ -1,6 +1,8 @@
 package rowvec_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -230,5 +232,14 @@ func addCalls(calls map[string]func() *misuse.Call) {
 		return &misuse.Call{Args: []misuse.Arg{arg("dst", &dst),
 			{Name: "skip", At: &skip, Skip: "=MaxInt =MaxInt-1"}, // rows that there is time for
 			arg("x", &x), arg("y", &y), arg("c", &c)}, Do: func() error { return rowvec.Sinusoids(dst, skip, x, y, c) }}
+	}
+}
+
+// TestMostBags: one more than the largest int is none.
+func TestMostBags(t *testing.T) {
+	endless := rowvec.Matrix{Rows: math.MaxInt}
+	want := fmt.Sprintf("rowvec: BagSum: dst.Rows is %d, want at most %d", math.MaxInt, math.MaxInt-1)
+	if err := rowvec.BagSum[int](endless, endless, nil, nil, nil); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

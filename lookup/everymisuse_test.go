@@ -1,11 +1,13 @@
 package lookup_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
@@ -586,5 +588,103 @@ func addOptimizers(calls map[string]func() *misuse.Call) {
 		}, Kept: func() []any { return []any{kept.Values()} }, Also: []misuse.Spoil{
 			{Name: "one gradient twice", Do: func() { h = g }}, {Name: "maxNorm=-0", Do: func() { most = math.Copysign(0, -1) }},
 		}}
+	}
+}
+
+// TestOverlapOfWhatIsWritten: what a call writes to beside its destination shares no memory with what it reads.
+func TestOverlapOfWhatIsWritten(t *testing.T) {
+	const dim = 4
+	g := must(lookup.NewGradient(3, dim))
+	if err := lookup.AddRows(g, []int{0, 1, 2}, 1, filled(3, dim)); err != nil {
+		t.Fatal(err)
+	}
+	o := must(lookup.NewOptimizer(lookup.Parameter{Value: g.Values()}, lookup.SGD{}))
+	before := slices.Clone(g.Values().Data)
+	want := "rowvec: lookup.Optimizer.Step: table overlaps gradient"
+	if err := o.Step(g); err == nil || err.Error() != want || !slices.Equal(before, g.Values().Data) || o.Steps() != 0 {
+		t.Errorf("error %v, want %s; %v was %v", err, want, g.Values().Data, before)
+	}
+
+	weight := rowvec.Matrix{Rows: 3, Cols: dim, Stride: dim, Data: numbered(3 * dim)}
+	ids := unsafe.Slice((*uint32)(unsafe.Pointer(&weight.Data[2*dim])), 2)
+	ids[0], ids[1] = 0, 1
+	before = slices.Clone(weight.Data)
+	e := must(lookup.FromMatrix(weight, lookup.MaxNorm(1e-3, 2)))
+	bag := must(lookup.NewBag(e, lookup.Sum))
+	for want, err := range map[string]error{
+		"rowvec: lookup.Embedding.Forward: token table overlaps ids": e.Forward(filled(2, dim), lookup.Sequence(ids)),
+		"rowvec: lookup.Bag.Forward: token table overlaps ids":       bag.Forward(filled(2, dim), lookup.Batch(ids, 1)),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if !slices.Equal(before, weight.Data) {
+		t.Error("the table has changed")
+	}
+}
+
+// TestMostSteps: the number of steps does not overflow, which would end in weights that are no numbers.
+func TestMostSteps(t *testing.T) {
+	for _, m := range []lookup.Method{lookup.Adam{}, lookup.Adagrad{RateDecay: 0.1}} {
+		table := filled(2, 3)
+		o := must(lookup.NewOptimizer(lookup.Parameter{Value: table}, m))
+		g := must(lookup.NewGradient(2, 3))
+		if err := lookup.AddRows(g, []int{1}, 1, filled(1, 3)); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.SetSteps(math.MaxInt - 1); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := o.Step(g); err != nil {
+				t.Error(err)
+			}
+		}
+		for i, x := range table.Data {
+			if want := float32(i) + 0.5; x-x != 0 || x > want || x < want-1 {
+				t.Errorf("%v: element %d has become %v", o, i, x)
+			}
+		}
+		if o.Steps() != math.MaxInt {
+			t.Errorf("%d steps", o.Steps())
+		}
+	}
+}
+
+// TestNoSuchQuery: a number of a query that overflows when it is multiplied is no other query.
+func TestNoSuchQuery(t *testing.T) {
+	n := must(lookup.NewNeighbours(2, 4))
+	for _, query := range []int{-1, 2, math.MinInt, math.MaxInt, math.MaxInt/4 + 1, math.MaxInt/2 + 1, math.MinInt / 2} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("query %d: no panic", query)
+				}
+			}()
+			n.Of(query)
+		}()
+	}
+}
+
+// TestProductsOf32Bits: what is needed for all ids times all columns overflows where neither is much.
+func TestProductsOf32Bits(t *testing.T) {
+	if math.MaxInt > math.MaxInt32 {
+		t.Skip("takes 64 GiB where int has 64 bits")
+	}
+	const n = 1 << 16
+	weight := rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)}
+	e, ids := must(lookup.FromMatrix(weight)), make([]int32, n)
+	h := rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)}
+	dH := rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)}
+	dLogits := rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)}
+	for name, err := range map[string]error{
+		"NearestTo":             must(lookup.NewSimilarity(e, lookup.Dot)).NearestTo(must(lookup.NewNeighbours(n, 1)), lookup.Sequence(ids)),
+		"BackwardSampledSparse": must(lookup.NewOutput(e)).BackwardSampledSparse(dH, e.NewGradient(), lookup.Sequence(ids), dLogits, h),
+	} {
+		var shape *rowvec.ShapeError
+		if !errors.As(err, &shape) || shape.Got != n {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
