@@ -243,3 +243,16 @@ func TestMostBags(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
+
+// TestOverlapBorder: of a matrix, the elements from the first to the last are its own, and not one more.
+func TestOverlapBorder(t *testing.T) {
+	data := make([]float32, 30)
+	m := rowvec.Matrix{Rows: 3, Cols: 4, Data: data[5:], Stride: 6} // 5 to 20
+	for i := range data {
+		one := rowvec.Matrix{Rows: 1, Cols: 1, Data: data[i:], Stride: 1}
+		want := i >= 5 && i <= 20
+		if rowvec.Overlap(m, one) != want || rowvec.Overlap(one, m) != want {
+			t.Errorf("element %d: overlap is %v and %v, want %v", i, rowvec.Overlap(m, one), rowvec.Overlap(one, m), want)
+		}
+	}
+}
