@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -100,7 +101,10 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 			start := uintptr(unsafe.Pointer(out))
 			if !rangesMeet(start, bytes, uintptr(unsafe.Pointer(&table.Data[0])), uintptr(len(table.Data))*4) &&
 				!rangesMeet(start, bytes, uintptr(unsafe.Pointer(&ids[0])), unsafe.Sizeof(id)) {
-				copyRow(out, &table.Data[int(id)*table.Stride], cols, len(table.Data))
+				row := &table.Data[int(id)*table.Stride]
+				race.Write(out, cols)
+				race.Read(row, cols)
+				copyRow(out, row, cols, len(table.Data))
 				return nil
 			}
 		}

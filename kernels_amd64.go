@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 	"github.com/viterin/vek/vek32"
 )
@@ -136,6 +137,8 @@ func add(dst, src []float32) {
 		kernels.Add(dst, src)
 		return
 	}
+	race.Write(unsafe.SliceData(dst), len(dst))
+	race.Read(unsafe.SliceData(src), len(src))
 	for len(dst) > chunkElements {
 		addChunk(dst[:chunkElements], src[:chunkElements])
 		dst, src = dst[chunkElements:], src[chunkElements:]
@@ -151,6 +154,7 @@ func scale(dst []float32, alpha float32) {
 		kernels.Scale(dst, alpha)
 		return
 	}
+	race.Write(unsafe.SliceData(dst), len(dst))
 	for len(dst) > chunkElements {
 		scaleChunk(dst[:chunkElements], alpha)
 		dst = dst[chunkElements:]

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -193,6 +194,7 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 // rows are written past the caches if h asks for it and that can be.
 func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 	stream := h.stream && streams(linear)
+	race.Read(unsafe.SliceData(ids), len(ids)+max(h.more, 0))
 	ahead, burst := 0, 0
 	if h.more >= 0 {
 		ahead, burst = prefetch(linear, table, h.more, stream)
@@ -231,6 +233,8 @@ func gather[I ID](dst, table *Matrix, ids []I, h hint) int {
 	if len(ids) == 0 {
 		return 0
 	}
+	race.WriteMatrix(dst)
+	race.ReadRows(table, ids)
 	a := rowsByID(dst, table, ids, h)
 	return a.run(opGather, len(ids), dst.Cols)
 }
@@ -242,6 +246,8 @@ func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, h hint) int 
 	if len(ids) == 0 {
 		return 0
 	}
+	race.WriteMatrix(dst)
+	race.ReadRows(table, ids)
 	a := rowsByID(dst, table, ids, h)
 	a.scale = scale
 	return a.run(opGatherScaled, len(ids), dst.Cols)
@@ -254,6 +260,8 @@ func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, h hint) 
 	if len(ids) == 0 {
 		return 0
 	}
+	race.WriteRows(dst, ids)
+	race.ReadMatrix(src)
 	a := rowsByID(src, dst, ids, h)
 	a.scale = alpha
 	return a.run(opScatterAdd, len(ids), dst.Cols)
@@ -263,6 +271,9 @@ func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, 
 	if isa.Active() == isa.Portable {
 		return kernels.Embed(*dst, *table, ids, scale, *positions, start, seq)
 	}
+	race.WriteMatrix(dst)
+	race.ReadRows(table, ids)
+	race.ReadRange(positions, start, min(seq, len(ids)))
 	a := rowsByID(dst, table, ids, h)
 	a.scale = scale
 	a.positions = element(&positions.Data[0], start*positions.Stride)
@@ -278,6 +289,9 @@ func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Mat
 	if len(ids) == 0 {
 		return 0
 	}
+	race.WriteMatrix(dst)
+	race.ReadRows(table, ids)
+	race.ReadRows(positions, at)
 	a := rowsByID(dst, table, ids, h)
 	a.scale = scale
 	a.positions = &positions.Data[0]
@@ -305,6 +319,8 @@ func addBatches(dst, src Matrix, batches int) {
 		kernels.AddBatches(dst, src, batches)
 		return
 	}
+	race.WriteMatrix(&dst)
+	race.ReadMatrix(&src)
 	cols := min(dst.Cols, chunkElements)
 	most := min(chunkRows, max(1, chunkElements/cols)) // rows of all batches
 	depth := min(batches, most)
@@ -332,6 +348,8 @@ func addScaled(dst []float32, alpha float32, src []float32) {
 		kernels.AddScaled(dst, alpha, src)
 		return
 	}
+	race.Write(unsafe.SliceData(dst), len(dst))
+	race.Read(unsafe.SliceData(src), len(src))
 	for len(dst) > chunkElements {
 		addScaledChunk(dst[:chunkElements], alpha, src[:chunkElements])
 		dst, src = dst[chunkElements:], src[chunkElements:]
@@ -346,6 +364,7 @@ func idsBelow[I ID](ids []I, rows int) bool {
 	if isa.Active() == isa.Portable {
 		return kernels.FirstOutside(ids, rows) < 0
 	}
+	race.Read(unsafe.SliceData(ids), len(ids))
 	limit := idLimit[I](rows)
 	for len(ids) > chunkElements {
 		if !idsBelowChunk(unsafe.Pointer(&ids[0]), wide(ids), chunkElements, limit) {

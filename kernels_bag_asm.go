@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -78,6 +79,8 @@ func bagPrefetch(table *Matrix) (ahead, burst int) {
 
 // bagRows returns the arguments of every kernel of bags: there are columns and ids.
 func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
+	race.WriteMatrix(dst)
+	race.ReadRows(table, ids)
 	ahead, burst := bagPrefetch(table)
 	return bagArgs{
 		dst:         &dst.Data[0],
@@ -96,6 +99,7 @@ func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 
 // run does all bags with kernel k, and returns what the definitions of the kernels do.
 func (a bagArgs) run(k bagOp, offsets []int) int {
+	race.Read(unsafe.SliceData(offsets), len(offsets))
 	for first := 0; ; first += chunkElements {
 		piece := a
 		piece.cols = min(a.cols-first, chunkElements)
@@ -152,6 +156,7 @@ func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32)
 	if weights == nil {
 		return a.run(opBagSum, offsets)
 	}
+	race.Read(unsafe.SliceData(weights), len(weights))
 	a.weights = &weights[0]
 	return a.run(opBagWeighted, offsets)
 }

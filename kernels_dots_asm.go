@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -64,6 +65,7 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int {
 		}
 		return len(ids)
 	}
+	race.ReadRows(table, ids)
 	d := dotRowsOf(dst, a, table)
 	d.ids, d.wide, d.limit = unsafe.Pointer(&ids[0]), wide(ids), idLimit[I](table.Rows)
 	return d.run(a.Rows, len(ids))
@@ -83,11 +85,14 @@ func dotsAll(dst, a, table *Matrix) {
 		}
 		return
 	}
+	race.ReadMatrix(table)
 	dotRowsOf(dst, a, table).run(a.Rows, table.Rows)
 }
 
 // dotRowsOf returns the arguments that do not depend on ids. None of the matrices is empty.
 func dotRowsOf(dst, a, table *Matrix) dotArgs {
+	race.WriteMatrix(dst)
+	race.ReadMatrix(a)
 	ahead, burst := prefetch(dst, table, 0, true)
 	if burst == 0 {
 		burst = longBurst // there is no prefetching line by line
@@ -141,6 +146,8 @@ func longDots(dst *Matrix, j int, a, table *Matrix, id int) {
 	whole := a.Cols &^ 15
 	for i := range a.Rows {
 		x, y := a.Data[i*a.Stride:][:a.Cols], table.Data[id*table.Stride:][:a.Cols]
+		race.Read(unsafe.SliceData(x), whole)
+		race.Read(unsafe.SliceData(y), whole)
 		var lanes [16]float32
 		for k := 0; k < whole; k += chunkElements {
 			dotLanes(&lanes, &x[k], &y[k], min(chunkElements, whole-k))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -96,6 +97,8 @@ func dropoutMeanwhile(d *forward.Drop) bool {
 		copyRows(*dst, *src)
 		return fetched
 	}
+	race.WriteMatrix(dst)
+	race.ReadMatrix(src)
 	a := newDropoutArgs(dst, src, &d.Mask)
 	a.stream = stream
 	ids := next.Rows
@@ -105,6 +108,7 @@ func dropoutMeanwhile(d *forward.Drop) bool {
 	if next.Wide {
 		a.wide = 1
 	}
+	race.Read((*byte)(next.IDs), ids*(4+4*int(a.wide)))
 	a.nextStride = uintptr(next.Table.Stride) * 4
 	cols := min(dst.Cols, chunkElements)
 	rows := max(1, chunkElements/((cols+dropoutBlock-1)&^(dropoutBlock-1)))

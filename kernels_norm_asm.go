@@ -3,7 +3,10 @@
 package rowvec
 
 import (
+	"unsafe"
+
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -31,6 +34,9 @@ type normArgs struct {
 
 // newNormArgs returns what does not depend on the part of the matrix.
 func newNormArgs(dst, src *Matrix, gamma []float32, epsilon float32) normArgs {
+	race.WriteMatrix(dst)
+	race.ReadMatrix(src)
+	race.Read(unsafe.SliceData(gamma), dst.Cols)
 	cols := dst.Cols
 	return normArgs{
 		dstStride: uintptr(dst.Stride) * 4,
@@ -56,6 +62,7 @@ func layerNorm(dst, src *Matrix, gamma, beta []float32, epsilon float32) {
 		kernels.LayerNorm(*dst, *src, gamma, beta, epsilon)
 		return
 	}
+	race.Read(unsafe.SliceData(beta), dst.Cols)
 	a := newNormArgs(dst, src, gamma, epsilon)
 	a.beta = &beta[0]
 	rows := min(fewRows, chunkElements/dst.Cols)
@@ -71,6 +78,9 @@ func layerNormBackward(dSrc, dOut, src *Matrix, gamma []float32, epsilon float32
 		kernels.LayerNormBackward(*dSrc, *dOut, *src, gamma, epsilon, dGamma, dBeta)
 		return
 	}
+	race.ReadMatrix(dOut)
+	race.Write(unsafe.SliceData(dGamma), dSrc.Cols)
+	race.Write(unsafe.SliceData(dBeta), dSrc.Cols)
 	a := newNormArgs(dSrc, src, gamma, epsilon)
 	a.dOutStride = uintptr(dOut.Stride) * 4
 	a.dGamma, a.dBeta = &dGamma[0], &dBeta[0]

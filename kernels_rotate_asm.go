@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -58,6 +59,8 @@ func newRotateArgs(dst, src *Matrix, r Rotation, angles *Matrix) rotateArgs {
 	if a.dst != a.src {
 		a.rest = dim - angles.Cols
 	}
+	race.WriteHeads(dst, r.Heads, angles.Cols+a.rest)
+	race.ReadHeads(src, r.Heads, angles.Cols+a.rest)
 	const minus = 1 << 31
 	if r.Interleaved { // the first of a pair gets minus the sine
 		a.signs[0] = minus
@@ -74,6 +77,7 @@ func rotate(dst, src *Matrix, r Rotation, angles *Matrix, start, seq int) {
 		kernels.Rotate(*dst, *src, r, *angles, start, seq)
 		return
 	}
+	race.ReadRange(angles, start, seq)
 	a := newRotateArgs(dst, src, r, angles)
 	if a.pairs > 0 {
 		a.angles = element(a.angles, start*angles.Stride)
@@ -86,6 +90,7 @@ func rotateAt[P ID](dst, src *Matrix, r Rotation, angles *Matrix, at []P) int {
 	if isa.Active() == isa.Portable {
 		return kernels.RotateAt(*dst, *src, r, *angles, at)
 	}
+	race.ReadRows(angles, at)
 	a := newRotateArgs(dst, src, r, angles)
 	a.at, a.wide, a.limit = unsafe.Pointer(&at[0]), wide(at), idLimit[P](angles.Rows)
 	return a.run(len(at))

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -32,6 +33,10 @@ func sinusoids(dst *Matrix, skip int, x, y, c []float64, stream bool) {
 		kernels.Sinusoids(*dst, skip, x, y, c)
 		return
 	}
+	race.WriteMatrix(dst)
+	race.Write(unsafe.SliceData(x), dst.Cols)
+	race.Write(unsafe.SliceData(y), dst.Cols)
+	race.Read(unsafe.SliceData(c), dst.Cols)
 	size := sinusoidElements
 	if stream = stream && dst.Rows > 0 && streamsLines(dst); stream {
 		size = streamElements
