@@ -115,7 +115,7 @@ func dotRowsOf(dst, a, table *Matrix) dotArgs {
 func (d dotArgs) run(rows, n int) int {
 	height := min(rows, dotRows, max(4, dotElements/d.cols&^3))
 	group := dotGroup()
-	width := max(1, min(n, chunkElements/d.cols, dotResults/height)/group) * group
+	width := max(1, min(n, chunkElements/d.cols, chunkRows, dotResults/height)/group) * group
 	all := d
 	for j := 0; j < n; j += width {
 		d.readable = n - j
