@@ -3,10 +3,14 @@ package rowvec_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +18,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
 )
@@ -178,56 +183,69 @@ func TestPreemption(t *testing.T) {
 		if rowvec.ISA() == "portable" {
 			t.Skip("plain Go can be preempted anywhere but in copy, which is the runtime's own")
 		}
-		const n = 1 << 25
-		x, y := make([]float32, n), make([]float32, n)
-		table := rowvec.Matrix{Rows: 16, Cols: 1 << 10, Data: y, Stride: 1 << 10}
-		rows := rowvec.Matrix{Rows: n >> 10, Cols: 1 << 10, Data: x, Stride: 1 << 10}
-		one := rowvec.Matrix{Rows: 2, Cols: n / 2, Data: x, Stride: n / 2}
-		sum := rowvec.Matrix{Rows: 1, Cols: n / 2, Data: y, Stride: n / 2}
-		ids, many := make([]int32, n>>10), make([]int32, n>>6)
-		wave, next, twice := make([]float64, n>>3), make([]float64, n>>3), make([]float64, n>>3)
-		broad := rowvec.Matrix{Rows: 8, Cols: n >> 3, Data: x, Stride: n >> 3}
-		thin := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 64}
-		tall := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 1}
-		empty := make([]int, n>>6+1) // where bags end that are all without ids, but for the last
-		empty[n>>6] = 1
-		table1 := rowvec.Matrix{Rows: 16, Cols: 1, Data: y, Stride: 1}
-		few := rowvec.Matrix{Rows: 2, Cols: 1 << 10, Data: x, Stride: 1 << 10}
-		scores, _ := rowvec.NewMatrix(16, n>>10)
-		product, _ := rowvec.NewMatrix(1, 2)
-		turns := rowvec.Matrix{Rows: 1, Cols: 64, Data: y, Stride: 64}
-		pairs, turn := thin, rowvec.Matrix{Rows: 1, Cols: 2, Data: y, Stride: 2}
-		pairs.Cols = 2
-		stopsInTime(t, map[string]func() error{
-			"AddScaled":  func() error { return rowvec.AddScaled(x, 2, y) },
-			"Sinusoids":  func() error { return rowvec.Sinusoids(rows, 0, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
-			"long waves": func() error { return rowvec.Sinusoids(broad, 0, wave, next, twice) },
-			"thin waves": func() error { return rowvec.Sinusoids(thin, 0, wave[:1], next[:1], twice[:1]) },
-			"skipped":    func() error { return rowvec.Sinusoids(few, n, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
-			"Gather":     func() error { return rowvec.Gather(rows, table, ids) },
-			"ScatterAdd": func() error { return rowvec.ScatterAdd(table, ids, 1, rows) },
-			"long rows":  func() error { return rowvec.Gather(one, sum, ids[:2]) },
-			"AddBatches": func() error { return rowvec.AddBatches(sum, one) },
-			"thin rows":  func() error { return rowvec.AddBatches(rowvec.Matrix{Rows: 1, Cols: 1, Data: y, Stride: 1}, thin) },
-			"Dropout":    func() error { return rowvec.Dropout(rows, rows, rowvec.Mask{P: 0.5}) },
-			"one column": func() error { return rowvec.Dropout(tall, tall, rowvec.Mask{P: 0.5}) },
-			"long drops": func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
-			"Rotate":     func() error { return rowvec.Rotate(rows, rows, rowvec.Rotation{Heads: 8}, turns, 0, 1) },
-			"one head":   func() error { return rowvec.Rotate(one, one, rowvec.Rotation{Heads: 1}, sum, 0, 1) },
-			"thin heads": func() error { return rowvec.Rotate(pairs, pairs, rowvec.Rotation{Heads: 1}, turn, 0, 1) },
-			"many heads": func() error {
-				return rowvec.Rotate(one, one, rowvec.Rotation{Heads: n >> 7, Interleaved: true}, turns, 0, 1)
-			},
-			"BagSum":     func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
-			"BagMean":    func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
-			"BagMax":     func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows
-			"empty bags": func() error { return rowvec.BagSum(thin, table1, ids[:1], empty, nil) },
-			"DotsAll":    func() error { return rowvec.DotsAll(scores, table, rows) },
-			"long dots":  func() error { return rowvec.DotsAll(product, sum, one) },
-			"Add":        func() error { return rowvec.Add(x, y) },
-			"Scale":      func() error { rowvec.Scale(x, 1); return nil },
-		})
+		stopsInTime(t, longCalls(1<<25))
 	})
+}
+
+// longCalls are calls of kernels on vectors of n elements, which is many chunks, in shapes that end chunks for every reason.
+func longCalls(n int) map[string]func() error {
+	x, y := make([]float32, n), make([]float32, n)
+	table, rows := tableOf(y, 16), tableOf(x, n>>10)
+	one := rowvec.Matrix{Rows: 2, Cols: n / 2, Data: x, Stride: n / 2}
+	sum := rowvec.Matrix{Rows: 1, Cols: n / 2, Data: y, Stride: n / 2}
+	ids, many := make([]int32, n>>10), make([]int32, n>>6)
+	wave, next, twice := make([]float64, n>>3), make([]float64, n>>3), make([]float64, n>>3)
+	broad := rowvec.Matrix{Rows: 8, Cols: n >> 3, Data: x, Stride: n >> 3}
+	thin := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 64}
+	tall := rowvec.Matrix{Rows: n >> 6, Cols: 1, Data: x, Stride: 1}
+	empty := make([]int, n>>6+1) // where bags end that are all without ids, but for the last
+	empty[n>>6] = 1
+	table1 := rowvec.Matrix{Rows: 16, Cols: 1, Data: y, Stride: 1}
+	few := tableOf(x, 2)
+	scores, _ := rowvec.NewMatrix(16, n>>10)
+	product, _ := rowvec.NewMatrix(1, 2)
+	turns := rowvec.Matrix{Rows: 1, Cols: 64, Data: y, Stride: 64}
+	pairs, turn := thin, rowvec.Matrix{Rows: 1, Cols: 2, Data: y, Stride: 2}
+	pairs.Cols = 2
+	gamma, dGamma, dBeta := make([]float32, 1<<10), make([]float32, 1<<10), make([]float32, 1<<10)
+	return map[string]func() error{
+		"Embed":             func() error { return rowvec.Embed(rows, table, ids, 2, table, 0, 16) },
+		"LayerNorm":         func() error { return rowvec.LayerNorm(rows, rows, gamma, gamma, 1) },
+		"LayerNormBackward": func() error { return rowvec.LayerNormBackward(rows, rows, tableOf(y, n>>10), gamma, 1, dGamma, dBeta) },
+		"UpdateAdagrad":     func() error { return rowvec.UpdateAdagrad(table, tableOf(y[1<<14:], 16), ids, rows, 0, 1) },
+		"AddScaled":         func() error { return rowvec.AddScaled(x, 2, y) },
+		"Sinusoids":         func() error { return rowvec.Sinusoids(rows, 0, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
+		"long waves":        func() error { return rowvec.Sinusoids(broad, 0, wave, next, twice) },
+		"thin waves":        func() error { return rowvec.Sinusoids(thin, 0, wave[:1], next[:1], twice[:1]) },
+		"skipped":           func() error { return rowvec.Sinusoids(few, n, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
+		"Gather":            func() error { return rowvec.Gather(rows, table, ids) },
+		"ScatterAdd":        func() error { return rowvec.ScatterAdd(table, ids, 1, rows) },
+		"long rows":         func() error { return rowvec.Gather(one, sum, ids[:2]) },
+		"AddBatches":        func() error { return rowvec.AddBatches(sum, one) },
+		"thin rows":         func() error { return rowvec.AddBatches(rowvec.Matrix{Rows: 1, Cols: 1, Data: y, Stride: 1}, thin) },
+		"Dropout":           func() error { return rowvec.Dropout(rows, rows, rowvec.Mask{P: 0.5}) },
+		"one column":        func() error { return rowvec.Dropout(tall, tall, rowvec.Mask{P: 0.5}) },
+		"long drops":        func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
+		"Rotate":            func() error { return rowvec.Rotate(rows, rows, rowvec.Rotation{Heads: 8}, turns, 0, 1) },
+		"one head":          func() error { return rowvec.Rotate(one, one, rowvec.Rotation{Heads: 1}, sum, 0, 1) },
+		"thin heads":        func() error { return rowvec.Rotate(pairs, pairs, rowvec.Rotation{Heads: 1}, turn, 0, 1) },
+		"many heads": func() error {
+			return rowvec.Rotate(one, one, rowvec.Rotation{Heads: n >> 7, Interleaved: true}, turns, 0, 1)
+		},
+		"BagSum":     func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
+		"BagMean":    func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
+		"BagMax":     func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows
+		"empty bags": func() error { return rowvec.BagSum(thin, table1, ids[:1], empty, nil) },
+		"DotsAll":    func() error { return rowvec.DotsAll(scores, table, rows) },
+		"long dots":  func() error { return rowvec.DotsAll(product, sum, one) },
+		"Add":        func() error { return rowvec.Add(x, y) },
+		"Scale":      func() error { rowvec.Scale(x, 1); return nil },
+	}
+}
+
+// tableOf returns rows of 1,024 columns.
+func tableOf(data []float32, rows int) rowvec.Matrix {
+	return rowvec.Matrix{Rows: rows, Cols: 1 << 10, Data: data, Stride: 1 << 10}
 }
 
 // stopsInTime reports calls that the world has to wait for, in each of several attempts: another process may be in the way
@@ -283,35 +301,149 @@ func stopTheWorld(t *testing.T, call func() error) (wait, length time.Duration) 
 	return waits[len(waits)/7], time.Duration(last.Load())
 }
 
-// TestConcurrentReaders has goroutines read one table while stacks grow and garbage is collected.
+// BenchmarkPreemption has calls that each last long on every processor but one, and stops the world from there, for a
+// collection of garbage now and then. It reports how long the others took to stop, by the runtime's own histograms: the
+// median, the 99th percentile and the longest. A processor that another process has taken away counts, too.
+func BenchmarkPreemption(b *testing.B) {
+	names := slices.Sorted(maps.Keys(longCalls(1 << 15)))
+	for _, level := range isatest.Levels(b) {
+		for _, name := range names {
+			b.Run(fmt.Sprintf("isa=%v/call=%s", level, strings.ReplaceAll(name, " ", "-")), func(b *testing.B) {
+				defer isa.Set(level)()
+				var stop atomic.Bool
+				var wg, ready sync.WaitGroup
+				for range max(1, runtime.GOMAXPROCS(0)-1) {
+					call := longCalls(1 << 23)[name]
+					ready.Add(1)
+					wg.Go(func() {
+						for first := true; !stop.Load(); first = false {
+							if err := call(); err != nil {
+								b.Error(err)
+							}
+							if first {
+								ready.Done()
+							}
+						}
+					})
+				}
+				ready.Wait()
+				before := stopping()
+				for i := 0; b.Loop(); i++ {
+					var stats runtime.MemStats
+					if runtime.ReadMemStats(&stats); i%64 == 0 {
+						runtime.GC()
+					}
+				}
+				after := stopping()
+				stop.Store(true)
+				wg.Wait()
+				for i, n := range before.Counts {
+					after.Counts[i] -= n
+				}
+				b.ReportMetric(quantile(after, 0.5), "p50-us")
+				b.ReportMetric(quantile(after, 0.99), "p99-us")
+				b.ReportMetric(quantile(after, 1), "max-us")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// stopping returns how long it has taken to stop the world, for whatever reason.
+func stopping() *metrics.Float64Histogram {
+	samples := []metrics.Sample{{Name: "/sched/pauses/stopping/gc:seconds"}, {Name: "/sched/pauses/stopping/other:seconds"}}
+	metrics.Read(samples)
+	h := samples[0].Value.Float64Histogram()
+	for i, n := range samples[1].Value.Float64Histogram().Counts {
+		h.Counts[i] += n
+	}
+	return h
+}
+
+// quantile returns the upper end, in microseconds, of the bucket that the quantile is in.
+func quantile(h *metrics.Float64Histogram, q float64) float64 {
+	var all, sum uint64
+	for _, n := range h.Counts {
+		all += n
+	}
+	for i, n := range h.Counts {
+		if sum += n; n > 0 && float64(sum) >= q*float64(all) {
+			return 1e6 * h.Buckets[i+1]
+		}
+	}
+	return 0
+}
+
+// TestConcurrentReaders has goroutines share one table while garbage is collected all the time. Each is new, with a stack
+// that has to grow, and so to move, under buffers that lie on it, and that collections make shrink again; every result is to
+// be that of a quiet call.
 func TestConcurrentReaders(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(9, 10))
 		table := matrix(heap(), rng, 200, 33, 2)
-		ids := randomIDs[uint32](rng, 50, table.Rows)
-		want := matrix(heap(), rng, len(ids), 33, 0)
-		if err := rowvec.Embed(want, table, ids, 2, table, 3, 10); err != nil {
-			t.Fatal(err)
+		for i := range table.Data {
+			table.Data[i] = rng.Float32() - 0.5 // NaNs are not equal
 		}
+		ids := randomIDs[uint32](rng, 50, table.Rows)
+		want := results(t, table, ids, 0)
+		defer debug.SetGCPercent(debug.SetGCPercent(1))
 		var wg sync.WaitGroup
-		for range 8 {
+		for g := range 8 {
 			wg.Go(func() {
-				for range 50 {
-					var data [50 * 33]float32
-					dst := rowvec.Matrix{Rows: 50, Cols: 33, Data: data[:], Stride: 33}
-					if err := rowvec.Embed(dst, table, ids, 2, table, 3, 10); err != nil {
-						t.Error(err)
-					}
-					if d := diff(dst.Data, want.Data, false); d != "" {
-						t.Error(d)
-					}
-					_ = make([]byte, 1<<16)
+				for i := range 4 {
+					var fresh sync.WaitGroup
+					fresh.Go(func() {
+						if results(t, table, ids, (g+i)%4) != want {
+							t.Error("another result where goroutines read and garbage is collected")
+						}
+					})
+					fresh.Wait()
+					runtime.GC()
 				}
 			})
 		}
-		for range 5 {
-			runtime.GC()
-		}
 		wg.Wait()
 	})
+}
+
+// buffers are small enough for a stack, and hold one result of each kind of kernel.
+type buffers struct {
+	gathered, embedded, added, means, normal, rotated, dropped [50 * 33]float32
+	scores                                                     [50 * 50]float32
+}
+
+// results calls kernels with all that they write on the stack, and between them itself, over and over, so that it has to
+// grow under what they have written.
+func results(t *testing.T, table rowvec.Matrix, ids []uint32, depth int) (b buffers) {
+	m := func(x *[50 * 33]float32) rowvec.Matrix {
+		return rowvec.Matrix{Rows: 50, Cols: 33, Data: x[:], Stride: 33}
+	}
+	offsets := [51]int{50: 50}
+	gamma, turns := table.Row(0), table
+	turns.Cols = 32
+	for i, call := range [...]func() error{
+		func() error { return rowvec.Gather(m(&b.gathered), table, ids) },
+		func() error { return rowvec.Embed(m(&b.embedded), table, ids, 2, table, 3, 10) },
+		func() error { return rowvec.ScatterAdd(m(&b.added), make([]int64, 50), 0.5, m(&b.gathered)) },
+		func() error { return rowvec.BagMean(m(&b.means), table, ids, offsets[:]) },
+		func() error { return rowvec.LayerNorm(m(&b.normal), m(&b.embedded), gamma, gamma, 1) },
+		func() error {
+			return rowvec.RotateAt(m(&b.rotated), m(&b.gathered), rowvec.Rotation{Heads: 1}, turns, ids)
+		},
+		func() error { return rowvec.Dropout(m(&b.dropped), m(&b.rotated), rowvec.Mask{P: 0.5}) },
+		func() error {
+			scores := rowvec.Matrix{Rows: 50, Cols: 50, Data: b.scores[:], Stride: 50}
+			return rowvec.Dots(scores, m(&b.gathered), table, ids)
+		},
+	} {
+		if err := call(); err != nil {
+			t.Error(i, err)
+		}
+		if depth > 0 && i%3 == 0 {
+			if inner := results(t, table, ids, depth-1); inner.gathered != b.gathered {
+				t.Error("a deeper call gathers other rows")
+			}
+		}
+	}
+	return b
 }

@@ -526,6 +526,52 @@ func TestConcurrentForward(t *testing.T) {
 	}
 }
 
+// TestReadersWhileAnotherTableTrains has goroutines read one table of a model, and another one train its other table, both
+// with workers of their own. What they read and what has been trained is to be what it is if they do not meet.
+func TestReadersWhileAnotherTableTrains(t *testing.T) {
+	defer tuning.Lower()()
+	const dim, n = 64, 600
+	ids, _ := randomIDs[int32](n)
+	in := lookup.Batch(ids, 200)
+	read := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 1), lookup.Workers(2)))
+	want := newMatrix(t, n, dim)
+	if err := read.Forward(want, in); err != nil {
+		t.Fatal(err)
+	}
+	train := func() []float32 {
+		tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 2), lookup.Workers(2)))
+		optimizer := must(tokens.NewOptimizer(lookup.Adagrad{Rate: 0.1}))
+		for range 10 {
+			if err := optimizer.StepBatch(tokens, in, want); err != nil { // a gradient as good as any
+				t.Error(err)
+			}
+		}
+		return tokens.Parameters()[0].Value.Data
+	}
+	alone := train()
+	var trained []float32
+	var wg sync.WaitGroup
+	wg.Go(func() { trained = train() })
+	for range 3 {
+		wg.Go(func() {
+			dst := newMatrix(t, n, dim)
+			for range 10 {
+				clear(dst.Data)
+				if err := read.Forward(dst, in); err != nil {
+					t.Error(err)
+				}
+				if !slices.Equal(dst.Data, want.Data) {
+					t.Error("another result while another table trains")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if !slices.Equal(trained, alone) {
+		t.Error("another table is trained otherwise while one is read")
+	}
+}
+
 func TestStringsAndParameters(t *testing.T) {
 	if got := layers(t, 9, 1)["scaled"].Tokens().Scale(); got != 3 {
 		t.Errorf("scale is %v at dim 9, want 3", got)
