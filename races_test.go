@@ -80,6 +80,10 @@ func racing(cols int) map[string]func() (func() error, []place) {
 			return func() error { return rowvec.Gather(dst, table, ids) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids))
 		},
+		"CheckIDs": func() (func() error, []place) {
+			ids := ids()
+			return func() error { return rowvec.CheckIDs(ids, rows) }, given(ids)
+		},
 		"Gather of one row": func() (func() error, []place) {
 			dst, table, ids := row(m(), 0), m(), []int32{1}
 			return func() error { return rowvec.Gather(dst, table, ids) },
