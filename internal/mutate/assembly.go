@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -252,7 +251,11 @@ func changes(s *source, st statement, headers []*source) []change {
 		add("condition", join(st.text, other, operands))
 	}
 	base, suffix, _ := strings.Cut(first, ".")
+	inFrame := slices.ContainsFunc(operands, func(o string) bool { return strings.HasSuffix(o, "(FP)") })
 	for _, other := range operations[base] {
+		if inFrame { // vet sees the wrong size
+			break
+		}
 		if suffix != "" {
 			other += "." + suffix
 		}
@@ -444,13 +447,14 @@ type assembly struct {
 	arch    string
 	files   []*source            // .s
 	headers map[string][]*source // for each of them, the headers of the package that it includes
+	uses    map[string]map[string][]string
 }
 
 var included = regexp.MustCompile(`(?m)^#include "([^"]+)"`)
 
 // readAssembly reads the files for arch in directory dir.
 func readAssembly(read func(name string) (string, error), dir, arch string) (*assembly, error) {
-	a := &assembly{arch: arch, headers: map[string][]*source{}}
+	a := &assembly{arch: arch, headers: map[string][]*source{}, uses: map[string]map[string][]string{}}
 	names, err := filepath.Glob(filepath.Join(dir, "*_"+arch+".s"))
 	if err != nil {
 		return nil, err
@@ -482,40 +486,39 @@ func readAssembly(read func(name string) (string, error), dir, arch string) (*as
 
 // reached returns the functions of file s that a change in file, in the function or macro where, changes too.
 func (a *assembly) reached(s *source, file, where string) []string {
-	bodies := maps.Clone(s.words)
-	owner := map[string]string{}
-	for name := range s.words {
-		owner[name] = s.name
+	if a.uses[s.name] == nil {
+		a.uses[s.name] = a.expand(s)
 	}
-	for _, h := range a.headers[s.name] {
-		for name, words := range h.words {
-			bodies[name], owner[name] = words, h.name
+	return a.uses[s.name][file+" "+where]
+}
+
+// expand returns which functions of file s each function or macro, by its file and name, is part of.
+func (a *assembly) expand(s *source) map[string][]string {
+	bodies, owner := map[string][]string{}, map[string]string{}
+	for _, from := range append(slices.Clone(a.headers[s.name]), s) {
+		for name, words := range from.words {
+			bodies[name], owner[name] = words, from.name
 		}
 	}
-	if owner[where] != file {
-		return nil
-	}
-	var functions []string
+	uses := map[string][]string{}
 	for _, f := range s.order {
 		seen := map[string]bool{}
 		var walk func(name string)
 		walk = func(name string) {
-			if seen[name] {
+			if _, known := bodies[name]; !known || seen[name] {
 				return
 			}
 			seen[name] = true
 			for _, word := range bodies[name] {
-				if _, known := bodies[word]; known {
-					walk(word)
-				}
+				walk(word)
 			}
 		}
 		walk(f)
-		if seen[where] {
-			functions = append(functions, f)
+		for name := range seen {
+			uses[owner[name]+" "+name] = append(uses[owner[name]+" "+name], f)
 		}
 	}
-	return functions
+	return uses
 }
 
 // mutants returns all mutants of the functions whose names end in suffix.

@@ -44,7 +44,7 @@ loop:
 			"register LOAD(8(SI)(SI*4), x)", "register LOAD(8(SI)(DX*4), y)"},
 		"VADDPS x, y, x": {"drop NOP", "operation VSUBPS x, y, x", "register VADDPS y, y, x", "register VADDPS x, x, x",
 			"register VADDPS x, y, y"},
-		"MOVQ a+0(FP), BX":          {"drop NOP", "operation MOVL a+0(FP), BX", "register MOVQ a+0(FP), SI"},
+		"MOVQ a+0(FP), BX":          {"drop NOP", "register MOVQ a+0(FP), SI"},
 		"BOTH(MASKED_LOAD, Z0, Z1)": {"move BOTH(VECTOR, Z0, Z1)", "register BOTH(MASKED_LOAD, Z1, Z1)", "register BOTH(MASKED_LOAD, Z0, Z2)"},
 		"VMOVUPS.Z (SI), K1, Z2": {"drop NOP", "mask VMOVUPS (SI), K1, Z2", "offset VMOVUPS.Z 4(SI), K1, Z2",
 			"register VMOVUPS.Z (BX), K1, Z2", "mask VMOVUPS (SI), Z2", "register VMOVUPS.Z (SI), K2, Z2", "register VMOVUPS.Z (SI), K1, Z0"},

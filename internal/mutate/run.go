@@ -162,14 +162,18 @@ func (c *capped) Write(b []byte) (int, error) {
 }
 
 // run runs tests of a binary, chosen by a pattern, with a mutant, for so many seconds of CPU time, which ends what loops
-// on any machine however busy, and ten times as long by the clock, which ends what waits.
+// on any machine however busy, and far longer by the clock, which ends what waits; 0 seconds are no limit.
 func (p *project) run(b *binary, pattern string, number, seconds int, more ...string) (out string, cpu float64, err error) {
 	args := append(slices.Clone(p.exec), b.path, "-test.run="+pattern, "-test.failfast", "-test.timeout=0")
 	if p.skip != "" {
 		args = append(args, "-test.skip="+p.skip)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(30+10*seconds)*time.Second)
-	defer cancel()
+	ctx := context.Background()
+	if seconds > 0 {
+		limited, cancel := context.WithTimeout(ctx, time.Duration(120+30*seconds)*time.Second)
+		defer cancel()
+		ctx = limited
+	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = b.dir
 	cmd.Env = append(append(os.Environ(), p.env...), fmt.Sprintf("MUTATE_NUMBER=%d", number), fmt.Sprintf("MUTATE_SECONDS=%d", seconds))
