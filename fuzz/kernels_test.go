@@ -1,7 +1,6 @@
 package fuzz
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -358,8 +357,8 @@ func FuzzDropout(f *testing.F) {
 		mask := rowvec.Mask{P: float64(t.in.Scale) / (1 << 32), Seed: uint64(t.in.Seed) * 0x9e3779b97f4a7c15, Step: t.in.BadID >> 8}
 		mask.Row = int(t.in.BadID >> 16 % uint64(min(math.MaxInt, 1<<32)-n))
 		mask.Col = int(t.in.BadID%uint64((min(math.MaxInt, 1<<36)-dim)/16)) * 16
-		refuse := func(format string, args ...any) {
-			t.must = append(t.must, fmt.Errorf("rowvec: Dropout: "+format, args...))
+		refuse := func(what string, got any, want string) {
+			t.must = append(t.must, &rowvec.ValueError{Op: t.op, What: what, Got: got, Want: want})
 		}
 		if t.in.has(misfit) {
 			switch t.in.Start % 5 {
@@ -371,10 +370,10 @@ func FuzzDropout(f *testing.F) {
 				mask.Row = -1 - mask.Row
 			case 3:
 				mask.P++
-				refuse("mask.P is %v, want one in [0, 1)", mask.P)
+				refuse("mask.P", mask.P, "one in [0, 1)")
 			case 4:
 				mask.Step |= 1 << 60
-				refuse("mask.Step is %d, want one below %d", mask.Step, uint64(1<<56))
+				refuse("mask.Step", mask.Step, "one below 72057594037927936")
 			}
 			t.checkShape(t.in.Start%5 >= 3)
 		}

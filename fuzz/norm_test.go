@@ -1,7 +1,6 @@
 package fuzz
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -55,7 +54,7 @@ func FuzzLayerNorm(f *testing.F) {
 			t.op = "LayerNormBackward"
 		}
 		if !(epsilon >= 0 && epsilon <= math.MaxFloat32) {
-			t.must = append(t.must, fmt.Errorf("rowvec: %s: epsilon is %v, want a finite one of at least 0", t.op, epsilon))
+			t.must = append(t.must, &rowvec.ValueError{Op: t.op, What: "epsilon", Got: epsilon, Want: "a finite one of at least 0"})
 		}
 		apart := func(name string, a *rowvec.Matrix, otherName string, b *rowvec.Matrix) {
 			if extent(*a) == 0 || extent(*b) == 0 || &a.Data[0] != &b.Data[0] || a.Stride != b.Stride {

@@ -169,7 +169,6 @@ func bag(r *run, pooling lookup.Pooling) {
 			e := r.table(dim, options...)
 			b, err := lookup.NewBag(e, pooling)
 			if err != nil { // a maximum has no gradient by frequency
-				r.text(err.Error())
 				continue
 			}
 			r.text(b.String())
