@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/pages"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
@@ -47,8 +48,8 @@ func NewMatrix(rows, cols int) (Matrix, error) {
 	return Matrix{Rows: rows, Cols: cols, Data: make([]float32, rows*cols), Stride: cols}, nil
 }
 
-// maxElements is the largest number of float32 that a slice is let have: 128 TiB of them where addresses have 64 bits.
-const maxElements = min(math.MaxInt, 1<<47) / 4
+// maxElements is the largest number of float32 that a slice can have.
+const maxElements = pages.MaxBytes / 4
 
 // CheckMatrix returns a ShapeError, with op and with name as the name of m, if the fields of m contradict each other:
 // if Rows or Cols is negative, or Stride or Data too small for them. Every kernel does so before it writes.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/pages"
 )
 
 // Neighbours are the results of a search: K neighbours for each query, the best first. Those of query i are
@@ -34,7 +35,7 @@ func NewNeighbours(queries, k int) (*Neighbours, error) {
 }
 
 // mostNeighbours is how many can be addressed.
-const mostNeighbours = min(math.MaxInt, 1<<47) / 8
+const mostNeighbours = pages.MaxBytes / 8
 
 // Of returns the neighbours of a query and their scores, fewer than K if there are no more. It panics if there is no such
 // query.

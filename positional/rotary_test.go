@@ -16,6 +16,7 @@ import (
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/exact/bigmath"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/pages"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/reference"
 	"github.com/rowvec/rowvec/internal/tuning"
@@ -394,7 +395,7 @@ func TestRotaryErrors(t *testing.T) {
 		"table":         {new(4, Table(-1)), "rowvec: positional.NewRotary: length is -1, want at least 0"},
 		"large table": {new(1<<20, Table(math.MaxInt)),
 			fmt.Sprintf("rowvec: positional.NewRotary: length is %d, want at most %d",
-				math.MaxInt, min(math.MaxInt, 1<<47)/4>>20)},
+				math.MaxInt, pages.MaxBytes/4>>20)},
 		"scaling":    {new(4, Scaled(Linear{0.5})), "rowvec: positional.Linear.Frequencies: Factor is 0.5, want a finite one of at least 1"},
 		"no scaling": {new(4, Scaled(nil)), ""},
 		"its base":   {new(4, Scaled(fixed{Base: 1, Amplitude: 1})), "rowvec: positional.NewRotary: base of fixed is 1, want a finite one above 1"},

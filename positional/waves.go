@@ -11,6 +11,7 @@ import (
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/exact"
 	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/internal/pages"
 	"github.com/rowvec/rowvec/internal/tuning"
 )
 
@@ -65,7 +66,7 @@ const (
 )
 
 // maxWaves is the largest number of columns whose description can be addressed.
-const maxWaves = min(math.MaxInt, 1<<47) / int(unsafe.Sizeof(column{})+unsafe.Sizeof(wave{}))
+const maxWaves = pages.MaxBytes / int(unsafe.Sizeof(column{})+unsafe.Sizeof(wave{}))
 
 // newWaves returns what computes these columns.
 func newWaves(columns []wave) *waves {
