@@ -195,7 +195,6 @@ func addPasses[I rowvec.ID](calls map[string]func() *misuse.Call, suffix string)
 		weights, dWeights                               []float32
 		seq, start                                      int
 		step                                            uint64
-		frequent                                        bool
 	}
 	arguments := func(name string, call func(a *args) *misuse.Call) {
 		calls[name+suffix] = func() *misuse.Call {

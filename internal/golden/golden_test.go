@@ -288,14 +288,6 @@ func (r *run) matrix(rows, cols int) rowvec.Matrix {
 	return rowvec.Matrix{Rows: rows, Cols: cols, Data: r.vector(rows*stride + 5), Stride: stride}
 }
 
-// smooth returns a matrix of plain numbers, whatever else there is in the workload.
-func (r *run) smooth(rows, cols int) rowvec.Matrix {
-	before := r.pool
-	r.pool = plain
-	defer func() { r.pool = before }()
-	return r.matrix(rows, cols)
-}
-
 // positive makes all numbers of a matrix non-negative, as sums of squares are.
 func positive(m rowvec.Matrix) rowvec.Matrix {
 	for i, x := range m.Data {
@@ -305,10 +297,6 @@ func positive(m rowvec.Matrix) rowvec.Matrix {
 }
 
 // clone returns a copy of a matrix, for what changes it.
-func clone(m rowvec.Matrix) rowvec.Matrix {
-	m.Data = slices.Clone(m.Data)
-	return m
-}
 
 // ids returns n ids below rows, a third of them among the first three, so that many repeat and follow each other.
 func ids[I rowvec.ID](r *run, n, rows int) []I {
