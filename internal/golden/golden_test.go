@@ -296,8 +296,6 @@ func positive(m rowvec.Matrix) rowvec.Matrix {
 	return m
 }
 
-// clone returns a copy of a matrix, for what changes it.
-
 // ids returns n ids below rows, a third of them among the first three, so that many repeat and follow each other.
 func ids[I rowvec.ID](r *run, n, rows int) []I {
 	xs := make([]I, n)
