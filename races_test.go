@@ -16,8 +16,8 @@ import (
 	"github.com/rowvec/rowvec/internal/forward"
 )
 
-// place is memory of which a kernel is to have announced what it does there to the race detector.
-type place struct {
+// spot is memory of which a kernel is to have announced what it does there to the race detector.
+type spot struct {
 	name        string
 	read, write func()
 	use         int
@@ -29,14 +29,14 @@ const (
 	isWritten
 )
 
-func at[T any](name string, p *T, use int) place {
+func at[T any](name string, p *T, use int) spot {
 	seen := *p
-	return place{name, func() { seen = *p }, func() { *p = seen }, use}
+	return spot{name, func() { seen = *p }, func() { *p = seen }, use}
 }
 
 // corners are the first and the last element of m, and what lies between its rows.
-func corners(name string, m rowvec.Matrix, use int) []place {
-	places := []place{at(name+"[0, 0]", &m.Data[0], use), at(name+"[last]", &m.Data[(m.Rows-1)*m.Stride+m.Cols-1], use)}
+func corners(name string, m rowvec.Matrix, use int) []spot {
+	places := []spot{at(name+"[0, 0]", &m.Data[0], use), at(name+"[last]", &m.Data[(m.Rows-1)*m.Stride+m.Cols-1], use)}
 	if m.Stride > m.Cols {
 		places = append(places, at(name+" between rows", &m.Data[m.Cols], untouched))
 	}
@@ -45,7 +45,7 @@ func corners(name string, m rowvec.Matrix, use int) []place {
 
 // racing are calls of kernels, with what each does to places of its own memory. Matrices of 4 rows have gaps in between,
 // ids are 1 and 3 over and over, so that 2 chooses a row that is nobody's, and wide is more than a call of assembly does.
-func racing(cols int) map[string]func() (func() error, []place) {
+func racing(cols int) map[string]func() (func() error, []spot) {
 	const rows = 4
 	m := func() rowvec.Matrix {
 		return rowvec.Matrix{Rows: rows, Cols: cols, Data: make([]float32, rows*(cols+3)), Stride: cols + 3}
@@ -53,157 +53,157 @@ func racing(cols int) map[string]func() (func() error, []place) {
 	row := func(m rowvec.Matrix, i int) rowvec.Matrix {
 		return rowvec.Matrix{Rows: 1, Cols: m.Cols, Data: m.Data[i*m.Stride:], Stride: m.Cols}
 	}
-	chosen := func(name string, m rowvec.Matrix, use int) []place {
+	chosen := func(name string, m rowvec.Matrix, use int) []spot {
 		return append(append(corners(name+" row 1", row(m, 1), use), corners(name+" row 3", row(m, 3), use)...),
 			at(name+" row 2", &m.Data[2*m.Stride], untouched))
 	}
-	vector := func(name string, x []float32, use int) []place {
+	vector := func(name string, x []float32, use int) []spot {
 		return corners(name, rowvec.Matrix{Rows: 1, Cols: len(x), Data: x, Stride: len(x)}, use)
 	}
-	all := func(lists ...[]place) (places []place) {
+	all := func(lists ...[]spot) (places []spot) {
 		for _, l := range lists {
 			places = append(places, l...)
 		}
 		return
 	}
-	waves := func(name string, x []float64, use int) []place {
-		return []place{at(name+"[0]", &x[0], use), at(name+"[last]", &x[len(x)-1], use)}
+	waves := func(name string, x []float64, use int) []spot {
+		return []spot{at(name+"[0]", &x[0], use), at(name+"[last]", &x[len(x)-1], use)}
 	}
-	type call = func() (func() error, []place)
+	type call = func() (func() error, []spot)
 	ids := func() []int64 { return []int64{1, 3, 1, 3} }
-	given := func(ids []int64) []place {
-		return []place{at("ids[0]", &ids[0], isRead), at("ids[3]", &ids[3], isRead)}
+	given := func(ids []int64) []spot {
+		return []spot{at("ids[0]", &ids[0], isRead), at("ids[3]", &ids[3], isRead)}
 	}
 	calls := map[string]call{
-		"Gather": func() (func() error, []place) {
+		"Gather": func() (func() error, []spot) {
 			dst, table, ids := m(), m(), ids()
 			return func() error { return rowvec.Gather(dst, table, ids) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids))
 		},
-		"CheckIDs": func() (func() error, []place) {
+		"CheckIDs": func() (func() error, []spot) {
 			ids := ids()
 			return func() error { return rowvec.CheckIDs(ids, rows) }, given(ids)
 		},
-		"Gather of one row": func() (func() error, []place) {
+		"Gather of one row": func() (func() error, []spot) {
 			dst, table, ids := row(m(), 0), m(), []int32{1}
 			return func() error { return rowvec.Gather(dst, table, ids) },
 				all(corners("dst", dst, isWritten), corners("table row 1", row(table, 1), isRead),
-					[]place{at("id", &ids[0], isRead), at("row 2", &table.Data[2*table.Stride], untouched)})
+					[]spot{at("id", &ids[0], isRead), at("row 2", &table.Data[2*table.Stride], untouched)})
 		},
-		"GatherScaled": func() (func() error, []place) {
+		"GatherScaled": func() (func() error, []spot) {
 			dst, table, ids := m(), m(), ids()
 			return func() error { return rowvec.GatherScaled(dst, table, ids, 2) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids))
 		},
-		"ScatterAdd": func() (func() error, []place) {
+		"ScatterAdd": func() (func() error, []spot) {
 			dst, src, ids := m(), m(), ids()
 			return func() error { return rowvec.ScatterAdd(dst, ids, 2, src) },
 				all(chosen("dst", dst, isWritten), corners("src", src, isRead), given(ids))
 		},
-		"Embed": func() (func() error, []place) {
+		"Embed": func() (func() error, []spot) {
 			dst, table, positions, ids := m(), m(), m(), ids()
 			return func() error { return rowvec.Embed(dst, table, ids, 2, positions, 1, 2) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids), corners("row 1", row(positions, 1), isRead),
 					corners("row 2", row(positions, 2), isRead), corners("row 0", row(positions, 0), untouched),
 					corners("row 3", row(positions, 3), untouched))
 		},
-		"EmbedAt": func() (func() error, []place) {
+		"EmbedAt": func() (func() error, []spot) {
 			dst, table, positions, ids, at := m(), m(), m(), ids(), ids()
 			return func() error { return rowvec.EmbedAt(dst, table, ids, 2, positions, at) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), chosen("positions", positions, isRead),
 					given(ids), given(at))
 		},
-		"AddBatches": func() (func() error, []place) {
+		"AddBatches": func() (func() error, []spot) {
 			dst, src := m(), m()
 			dst.Rows = 2
 			return func() error { return rowvec.AddBatches(dst, src) }, all(corners("dst", dst, isWritten), corners("src", src, isRead))
 		},
-		"AddScaled": func() (func() error, []place) {
+		"AddScaled": func() (func() error, []spot) {
 			x, y := make([]float32, cols), make([]float32, cols)
 			return func() error { return rowvec.AddScaled(x, 2, y) }, all(vector("dst", x, isWritten), vector("src", y, isRead))
 		},
-		"Add": func() (func() error, []place) {
+		"Add": func() (func() error, []spot) {
 			x, y := make([]float32, cols), make([]float32, cols)
 			return func() error { return rowvec.Add(x, y) }, all(vector("dst", x, isWritten), vector("src", y, isRead))
 		},
-		"Scale": func() (func() error, []place) {
+		"Scale": func() (func() error, []spot) {
 			x := make([]float32, cols)
 			return func() error { rowvec.Scale(x, 2); return nil }, vector("dst", x, isWritten)
 		},
-		"BagSum": func() (func() error, []place) {
+		"BagSum": func() (func() error, []spot) {
 			dst, table, ids, offsets, weights := m(), m(), ids(), []int{0, 1, 3, 3, 4}, make([]float32, 4)
 			return func() error { return rowvec.BagSum(dst, table, ids, offsets, weights) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids), vector("weights", weights, isRead),
-					[]place{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
+					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
 		},
-		"BagMax": func() (func() error, []place) {
+		"BagMax": func() (func() error, []spot) {
 			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 3, 3, 4}
 			return func() error { return rowvec.BagMax(dst, table, ids, offsets) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
-					[]place{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
+					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
 		},
-		"Dots": func() (func() error, []place) {
+		"Dots": func() (func() error, []spot) {
 			a, table, ids, dst := m(), m(), ids(), rowvec.Matrix{Rows: rows, Cols: 4, Data: make([]float32, rows*6), Stride: 6}
 			return func() error { return rowvec.Dots(dst, a, table, ids) },
 				all(corners("dst", dst, isWritten), corners("a", a, isRead), chosen("table", table, isRead), given(ids))
 		},
-		"DotsAll": func() (func() error, []place) {
+		"DotsAll": func() (func() error, []spot) {
 			a, table, dst := m(), m(), rowvec.Matrix{Rows: rows, Cols: 4, Data: make([]float32, rows*6), Stride: 6}
 			return func() error { return rowvec.DotsAll(dst, a, table) },
 				all(corners("dst", dst, isWritten), corners("a", a, isRead), corners("table", table, isRead))
 		},
-		"Dropout": func() (func() error, []place) {
+		"Dropout": func() (func() error, []spot) {
 			dst, src := m(), m()
 			return func() error { return rowvec.Dropout(dst, src, rowvec.Mask{P: 0.5}) },
 				all(corners("dst", dst, isWritten), corners("src", src, isRead))
 		},
-		"LayerNorm": func() (func() error, []place) {
+		"LayerNorm": func() (func() error, []spot) {
 			dst, src, gamma, beta := m(), m(), make([]float32, cols), make([]float32, cols)
 			return func() error { return rowvec.LayerNorm(dst, src, gamma, beta, 1) },
 				all(corners("dst", dst, isWritten), corners("src", src, isRead), vector("gamma", gamma, isRead), vector("beta", beta, isRead))
 		},
-		"LayerNormBackward": func() (func() error, []place) {
+		"LayerNormBackward": func() (func() error, []spot) {
 			dst, src, dOut, gamma, dGamma, dBeta := m(), m(), m(), make([]float32, cols), make([]float32, cols), make([]float32, cols)
 			return func() error { return rowvec.LayerNormBackward(dst, dOut, src, gamma, 1, dGamma, dBeta) },
 				all(corners("dSrc", dst, isWritten), corners("src", src, isRead), corners("dOut", dOut, isRead), vector("gamma", gamma, isRead),
 					vector("dGamma", dGamma, isWritten), vector("dBeta", dBeta, isWritten))
 		},
-		"Rotate": func() (func() error, []place) { // where it is, and half of its only head
+		"Rotate": func() (func() error, []spot) { // where it is, and half of its only head
 			x, angles := m(), m()
 			angles.Cols = cols / 4 * 2
 			return func() error { return rowvec.Rotate(x, x, rowvec.Rotation{Heads: 1}, angles, 1, 2) },
-				[]place{at("x[0]", &x.Data[0], isWritten), at("last rotated", &x.Data[3*x.Stride+angles.Cols-1], isWritten),
+				[]spot{at("x[0]", &x.Data[0], isWritten), at("last rotated", &x.Data[3*x.Stride+angles.Cols-1], isWritten),
 					at("not rotated", &x.Data[angles.Cols], untouched), at("angles", &angles.Data[2*angles.Stride], isRead),
 					at("other angles", &angles.Data[3*angles.Stride], untouched)}
 		},
-		"RotateAt": func() (func() error, []place) {
+		"RotateAt": func() (func() error, []spot) {
 			dst, src, angles, ids := m(), m(), m(), ids()
 			angles.Cols = cols / 4 * 2
 			return func() error { return rowvec.RotateAt(dst, src, rowvec.Rotation{Heads: 2}, angles, ids) },
 				all(corners("dst", dst, isWritten), corners("src", src, isRead), chosen("angles", angles, isRead), given(ids))
 		},
-		"Sinusoids": func() (func() error, []place) {
+		"Sinusoids": func() (func() error, []spot) {
 			dst, x, y, c := m(), make([]float64, cols), make([]float64, cols), make([]float64, cols)
 			return func() error { return rowvec.Sinusoids(dst, 0, x, y, c) },
 				all(corners("dst", dst, isWritten), waves("x", x, isWritten), waves("y", y, isWritten), waves("c", c, isRead))
 		},
-		"UpdateSGD": func() (func() error, []place) {
+		"UpdateSGD": func() (func() error, []spot) {
 			table, grad, ids := m(), m(), ids()
 			return func() error { return rowvec.UpdateSGD(table, ids, grad, 1, 0.5) },
 				all(chosen("table", table, isWritten), corners("grad", grad, isRead), given(ids))
 		},
-		"UpdateAdagrad": func() (func() error, []place) {
+		"UpdateAdagrad": func() (func() error, []spot) {
 			table, sums, grad, ids := m(), m(), m(), ids()
 			return func() error { return rowvec.UpdateAdagrad(table, sums, ids, grad, 1, 1) },
 				all(chosen("table", table, isWritten), chosen("sums", sums, isWritten), corners("grad", grad, isRead), given(ids))
 		},
-		"UpdateRowAdagrad": func() (func() error, []place) {
+		"UpdateRowAdagrad": func() (func() error, []spot) {
 			table, sums, grad, ids := m(), make([]float32, rows), m(), ids()
 			return func() error { return rowvec.UpdateRowAdagrad(table, sums, ids, grad, 1, 1) },
 				all(chosen("table", table, isWritten), corners("grad", grad, isRead), given(ids),
-					[]place{at("sums[3]", &sums[3], isWritten), at("sums[2]", &sums[2], untouched)})
+					[]spot{at("sums[3]", &sums[3], isWritten), at("sums[2]", &sums[2], untouched)})
 		},
-		"UpdateAdam": func() (func() error, []place) {
+		"UpdateAdam": func() (func() error, []spot) {
 			table, means, squares, grad, ids := m(), m(), m(), m(), ids()
 			return func() error { return rowvec.UpdateAdam(table, means, squares, ids, grad, rowvec.AdamStep{Epsilon: 1}) },
 				all(chosen("table", table, isWritten), chosen("means", means, isWritten), chosen("squares", squares, isWritten),
@@ -211,30 +211,30 @@ func racing(cols int) map[string]func() (func() error, []place) {
 		},
 	}
 	if rowvec.ISA() != "portable" { // assembly alone looks at what comes next
-		calls["ids behind those of the rows"] = func() (func() error, []place) {
+		calls["ids behind those of the rows"] = func() (func() error, []spot) {
 			dst, table, ids := m(), m(), []uint64{1, 3, 1, 3, 1, 3}
 			return func() error {
 				forward.Do(forward.Rows{Dst: dst, Table: table, IDs: unsafe.Pointer(&ids[0]), Wide: true, More: 1})
 				return nil
-			}, []place{at("the next", &ids[4], isRead), at("one more", &ids[5], untouched)}
+			}, []spot{at("the next", &ids[4], isRead), at("one more", &ids[5], untouched)}
 		}
-		calls["ids of rows that Dropout fetches"] = func() (func() error, []place) {
+		calls["ids of rows that Dropout fetches"] = func() (func() error, []spot) {
 			dst, src, ids, next := m(), m(), []uint32{1, 3, 1}, m()
 			next.Rows, next.Data = 1<<21/next.Stride, make([]float32, 1<<21) // more than sits in a cache
 			return func() error {
 				forward.Dropout(forward.Drop{Dst: dst, Src: src, Mask: rowvec.Mask{P: 0.5},
 					Next: forward.Next{Table: next, IDs: unsafe.Pointer(&ids[0]), Rows: 2}})
 				return nil
-			}, []place{at("the last", &ids[1], isRead), at("one more", &ids[2], untouched)}
+			}, []spot{at("the last", &ids[1], isRead), at("one more", &ids[2], untouched)}
 		}
 	}
 	// The same memory is no race where two goroutines write rows or columns of their own.
-	calls["two of other rows"] = func() (func() error, []place) {
+	calls["two of other rows"] = func() (func() error, []spot) {
 		dst, src, mine, theirs := m(), m(), []int32{1, 3, 3, 1}, []int32{0, 2, 2, 0}
 		return func() error { return rowvec.ScatterAdd(dst, mine, 1, src) },
-			[]place{{"ScatterAdd", func() { _ = rowvec.ScatterAdd(dst, theirs, 1, src) }, func() {}, untouched}}
+			[]spot{{"ScatterAdd", func() { _ = rowvec.ScatterAdd(dst, theirs, 1, src) }, func() {}, untouched}}
 	}
-	calls["two of other columns"] = func() (func() error, []place) {
+	calls["two of other columns"] = func() (func() error, []spot) {
 		dst, src, ids := m(), m(), ids()
 		left, right := dst, dst
 		left.Cols, right.Cols, right.Data = 5, cols-5, dst.Data[5:]
@@ -242,17 +242,17 @@ func racing(cols int) map[string]func() (func() error, []place) {
 		other := src
 		other.Cols, other.Data = cols-5, src.Data[5:]
 		return func() error { return rowvec.ScatterAdd(left, ids, 1, src) },
-			[]place{{"ScatterAdd", func() { _ = rowvec.ScatterAdd(right, ids, 1, other) }, func() {}, untouched}}
+			[]spot{{"ScatterAdd", func() { _ = rowvec.ScatterAdd(right, ids, 1, other) }, func() {}, untouched}}
 	}
-	calls["two of the same rows"] = func() (func() error, []place) {
+	calls["two of the same rows"] = func() (func() error, []spot) {
 		dst, src, ids := m(), m(), ids()
 		add := func() error { return rowvec.ScatterAdd(dst, ids, 1, src) }
-		return add, []place{{"ScatterAdd", func() { _ = add() }, func() { _ = add() }, isWritten}}
+		return add, []spot{{"ScatterAdd", func() { _ = add() }, func() { _ = add() }, isWritten}}
 	}
-	calls["two that read"] = func() (func() error, []place) {
+	calls["two that read"] = func() (func() error, []spot) {
 		dst, other, table, ids := m(), m(), m(), ids()
 		return func() error { return rowvec.Gather(dst, table, ids) },
-			[]place{{"Gather", func() { _ = rowvec.Gather(other, table, ids) }, func() {}, untouched}}
+			[]spot{{"Gather", func() { _ = rowvec.Gather(other, table, ids) }, func() {}, untouched}}
 	}
 	return calls
 }
@@ -296,7 +296,7 @@ func TestRaces(t *testing.T) {
 
 // try runs a program once for each of its places, and returns how often that was. Of two goroutines of which one writes, the
 // other one does what makes a race if the kernel has announced all that it does.
-func try(name string, program func() (func() error, []place)) (programs int) {
+func try(name string, program func() (func() error, []spot)) (programs int) {
 	_, places := program()
 	for i := range places {
 		for _, write := range []bool{false, true} {

@@ -85,7 +85,10 @@ func TestGridReference(t *testing.T) {
 // each product and each sum, in orders of their own.
 func TestResizeReference(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for _, c := range reference.ResizeCases(t) {
+		for i, c := range reference.ResizeCases(t) {
+			if i%3 != 0 && isatest.Sampled() {
+				continue
+			}
 			var r *positional.Resize
 			var err error
 			if c.Linear() {

@@ -208,6 +208,9 @@ func TestStepsAccuracy(t *testing.T) {
 func TestBitsOfPosition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, dim := range []int{1, 2, 63, 65, 130, 511, 2*tileWidth + 5} {
+		if dim > 500 && isatest.Sampled() {
+			continue
+		}
 		const n = 600
 		l := layouts[r.IntN(len(layouts))]
 		encoding := func(length int) *Sinusoidal {

@@ -11,10 +11,18 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/exact/bigmath"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/race"
 )
 
-// samples is small enough for an emulated machine; TestSameBits carries what is found to the others.
-const samples = 2000
+// samples are few on an emulated machine and under the race detector; TestSameBits carries what is found to all.
+var samples = 2000
+
+func init() {
+	if isatest.Slow || race.Enabled {
+		samples = 200
+	}
+}
 
 // arguments returns random numbers of all magnitudes up to limit, and those next to multiples of pi/4, where argument
 // reduction loses most.

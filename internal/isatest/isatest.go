@@ -24,22 +24,26 @@ var start = isa.Active()
 // times slower; on emulated processors, but for arm64, since an amd64 is there to show what is dispatched to, and others run
 // portable code; and for portable code beside assembly, which builds that have nothing else sweep.
 func Sampled() bool {
-	return race.Enabled || Slow || isa.Active() == isa.Portable && len(isa.Available) > 1
+	return race.Enabled || Slow && runtime.GOARCH != "arm64" || isa.Active() == isa.Portable && len(isa.Available) > 1
 }
 
-// Slow is an emulated processor, but for arm64, where Go takes twenty times as long as elsewhere.
-var Slow = runtime.GOARCH != "arm64" && os.Getenv("ROWVEC_EMULATED") != ""
+// Slow is an emulated processor, where Go takes twenty times as long as elsewhere.
+var Slow = os.Getenv("ROWVEC_EMULATED") != ""
 
 // NoAllocation fails the test if a call of f, once warm, allocates. There is no garbage collection meanwhile, which empties
-// pools. Under the race detector, where pools drop what they hold, and on processors that are as slow, f is only called.
+// pools. Under the race detector, where pools drop what they hold, and on emulated processors but arm64, f is only called.
 func NoAllocation(tb testing.TB, what string, f func()) {
 	tb.Helper()
-	if race.Enabled || Slow {
+	runs := 10
+	if Slow {
+		runs = 2
+	}
+	if race.Enabled || Slow && runtime.GOARCH != "arm64" {
 		f()
 		return
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	if n := testing.AllocsPerRun(10, f); n != 0 {
+	if n := testing.AllocsPerRun(runs, f); n != 0 {
 		tb.Errorf("%s: %v allocations", what, n)
 	}
 }
