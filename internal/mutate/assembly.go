@@ -35,6 +35,7 @@ type source struct {
 	order      []string            // names of its functions
 	words      map[string][]string // for a function or macro, all identifiers of its body
 	explicit   map[string][]string // for a function or macro, the registers that its body names
+	labels     map[string][]string // for a function or macro, those that its body has or jumps to
 }
 
 var (
@@ -52,7 +53,8 @@ var reserved = []string{"R14", "R15", "R18", "R26", "R27", "R28", "R29", "R30", 
 
 // parse takes a source apart.
 func parse(name, text string) *source {
-	s := &source{name: name, text: text, macros: map[string]*macro{}, words: map[string][]string{}, explicit: map[string][]string{}}
+	s := &source{name: name, text: text, macros: map[string]*macro{}, words: map[string][]string{}, explicit: map[string][]string{},
+		labels: map[string][]string{}}
 	where, inMacro := "", false
 	offset := 0
 	for number, line := range strings.SplitAfter(text, "\n") {
@@ -84,6 +86,7 @@ func parse(name, text string) *source {
 			from := at
 			at += len(part) + 1
 			if label := labelled.FindString(part); label != "" {
+				s.labels[where] = append(s.labels[where], strings.Trim(strings.TrimSpace(label), ":"))
 				from += len(label)
 				part = part[len(label):]
 			}
@@ -91,6 +94,9 @@ func parse(name, text string) *source {
 			first, _, _ := strings.Cut(strings.ReplaceAll(trimmed, "(", " "), " ")
 			if where == "" || !mnemonic.MatchString(first) || slices.Contains(directives, first) {
 				continue
+			}
+			if _, operands := split(trimmed); isJump(first) && len(operands) > 0 {
+				s.labels[where] = append(s.labels[where], operands[len(operands)-1])
 			}
 			from += strings.Index(part, trimmed)
 			s.statements = append(s.statements, statement{name, number + 1, start + from, start + from + len(trimmed), where,
@@ -109,6 +115,7 @@ func parse(name, text string) *source {
 // registerParams finds the parameters of a macro that stand alone as an operand, and are neither label nor mnemonic.
 func registerParams(s *source, name string, m *macro) []string {
 	var found []string
+	labels := s.labels[name]
 	for _, st := range s.statements {
 		if st.where != name {
 			continue
@@ -118,7 +125,7 @@ func registerParams(s *source, name string, m *macro) []string {
 			continue
 		}
 		for _, o := range operands {
-			if slices.Contains(m.params, o) && o == strings.ToLower(o) && o != "loop" && !slices.Contains(found, o) {
+			if slices.Contains(m.params, o) && o == strings.ToLower(o) && !slices.Contains(labels, o) && !slices.Contains(found, o) {
 				found = append(found, o)
 			}
 		}
@@ -580,7 +587,7 @@ func (a *assembly) variant(s *source, m *mutant, n int) string {
 				line = strings.Replace(line, t[1], renamed(t[1], n), 1)
 			}
 		} else if len(line) > 1 && strings.ContainsAny(line[:1], "#DG") && !strings.HasPrefix(line, "//") {
-			keep = true
+			keep = !global.MatchString(line)
 		}
 		if keep {
 			b.WriteString(line)
@@ -588,6 +595,9 @@ func (a *assembly) variant(s *source, m *mutant, n int) string {
 	}
 	return b.String()
 }
+
+// global matches what defines data that the whole package has, and which is there once.
+var global = regexp.MustCompile(`^(DATA|GLOBL)\s+·?\w+(\+\d+)?\(SB\)`)
 
 func renamed(function string, n int) string { return fmt.Sprintf("%s__%d", function, n) }
 

@@ -21,13 +21,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,7 +46,6 @@ type rule struct {
 	pattern *regexp.Regexp
 	reason  string
 	line    int
-	used    bool
 }
 
 // parseRules reads lines of a regular expression, which the whole of a mutant's key has to match, and behind ## the reason.
@@ -160,32 +160,24 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 	}
 	module, name, _ := strings.Cut(strings.TrimSpace(identity), " ")
 
-	// chosen settles what is equivalent, and draws the sample from the others.
+	// chosen draws the sample, and settles what of it is equivalent.
 	chosen := func(mutants []*mutant) []*mutant {
-		var listed, open []*mutant
+		mutants = slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return !matching.MatchString(m.String()) })
+		if o.sample > 0 {
+			mutants = drawn(mutants, o.sample, o.seed)
+		}
 		for _, m := range mutants {
-			if !matching.MatchString(m.String()) {
-				continue
-			}
 			for _, r := range rules {
 				if r.pattern.MatchString(m.key()) {
-					m.Reason, r.used = r.reason, true
+					m.Reason = r.reason
 					break
 				}
 			}
-			if m.Reason == "" || o.all {
-				open = append(open, m)
-			} else {
+			if m.Reason != "" && !o.all {
 				m.Status = equivalent
-				listed = append(listed, m)
 			}
 		}
-		if o.sample > 0 && len(open) > o.sample {
-			r := rand.New(rand.NewPCG(o.seed, 0))
-			r.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
-			open = open[:o.sample]
-		}
-		return append(open, listed...)
+		return mutants
 	}
 
 	var all []*mutant
@@ -253,6 +245,23 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 	defer w.Flush()
 	share := report(w, all)
 	return share >= o.least/100, nil
+}
+
+// drawn draws n mutants, in the order of a hash of what they are: so whatever else changes, those that stay are drawn again.
+func drawn(mutants []*mutant, n int, seed uint64) []*mutant {
+	rank := map[*mutant]uint64{}
+	seen := map[string]int{} // a statement may be in a function twice
+	for _, m := range mutants {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%d %s %d", seed, m.key(), seen[m.key()])
+		seen[m.key()]++
+		x := h.Sum64() // FNV alone leaves the last bytes in the lowest bits
+		x = (x ^ x>>33) * 0xff51afd7ed558ccd
+		rank[m] = x ^ x>>33
+	}
+	mutants = slices.Clone(mutants)
+	slices.SortFunc(mutants, func(a, b *mutant) int { return cmp.Compare(rank[a], rank[b]) })
+	return mutants[:min(n, len(mutants))]
 }
 
 // at has tests run at a level, and none of those that the clock judges.

@@ -330,7 +330,7 @@ func (p *project) runChecks(module string, files []string, chosen func([]*mutant
 		return selected, nil
 	}
 
-	// A package is tested by its own tests, or where it has none by those of the packages that import it.
+	// A package is tested by its own tests, and an internal one by those of the packages that import it.
 	testers := map[string]map[string]bool{} // by directory of tests, those of what they test
 	for dir := range names {
 		path := module
@@ -341,7 +341,6 @@ func (p *project) runChecks(module string, files []string, chosen func([]*mutant
 		if err != nil {
 			return nil, err
 		}
-		own := ""
 		var importers []string
 		for line := range strings.Lines(list) {
 			fields := strings.SplitN(strings.TrimSpace(line), "\t", 4)
@@ -352,14 +351,9 @@ func (p *project) runChecks(module string, files []string, chosen func([]*mutant
 			if err != nil {
 				return nil, err
 			}
-			if at == dir {
-				own = at
-			} else if slices.Contains(strings.Fields(fields[3]), path) {
+			if at == dir || strings.HasPrefix(dir, "internal") && slices.Contains(strings.Fields(fields[3]), path) {
 				importers = append(importers, at)
 			}
-		}
-		if own != "" {
-			importers = []string{own}
 		}
 		for _, at := range importers {
 			if testers[at] == nil {

@@ -1,0 +1,24 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
+)
+
+// TestWindow: a window without elements is one also where the matrix has no data to begin in.
+func TestWindow(t *testing.T) {
+	m := rowvec.Matrix{Rows: 3, Stride: 5}
+	if w := check.Window(m, 1, 2, 0, 0); w.Rows != 2 || w.Cols != 0 || w.Data != nil {
+		t.Errorf("%+v", w)
+	}
+	m = rowvec.Matrix{Cols: 4, Stride: 5}
+	if w := check.Window(m, 3, 0, 2, 2); w.Rows != 0 || w.Cols != 2 || w.Data != nil {
+		t.Errorf("%+v", w)
+	}
+	m = rowvec.Matrix{Rows: 2, Cols: 3, Stride: 3, Data: []float32{1, 2, 3, 4, 5, 6}}
+	if w := check.Window(m, 1, 1, 1, 2); w.Rows != 1 || w.Cols != 2 || w.Row(0)[1] != 6 {
+		t.Errorf("%+v", w)
+	}
+}
