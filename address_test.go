@@ -19,7 +19,7 @@ func TestIDsAtAMultipleOf4GiB(t *testing.T) {
 	ids := unsafe.Slice((*int64)(unsafe.Pointer(&m.Data[-start%(2*half)/4])), 4)
 	copy(ids, []int64{3, 0, 2, 2})
 	plain := slices.Clone(ids)
-	table, _ := rowvec.NewMatrix(4, 6)
+	table, _ := rowvec.NewMatrix(4, 40)
 	for i := range table.Data {
 		table.Data[i] = float32(i)
 	}
@@ -31,8 +31,8 @@ func TestIDsAtAMultipleOf4GiB(t *testing.T) {
 				return rowvec.RotateAt(dst, table, rowvec.Rotation{Heads: 1}, table, ids)
 			},
 		} {
-			got, _ := rowvec.NewMatrix(4, 6)
-			want, _ := rowvec.NewMatrix(4, 6)
+			got, _ := rowvec.NewMatrix(4, 40)
+			want, _ := rowvec.NewMatrix(4, 40)
 			if err := run(got, ids); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

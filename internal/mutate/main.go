@@ -15,8 +15,12 @@
 // which tests a mutant is tried with, those first that caught one in this file last. A test that takes much longer
 // than it does unchanged, by CPU time, has caught its mutant by the time limit.
 //
-// What the assembler refuses is not built, and not counted. What equivalent.txt lists cannot be seen by any test, for the
-// reason given there; it is neither tried nor counted. Tests judged by the clock (TestPreemption...) are not run.
+// What the assembler refuses is not built, and not counted. What is assembled to the same code, and what equivalent.txt lists
+// since no test can see it, for the reason given there, is neither tried nor counted; -all tries what is listed, and reports
+// what is caught of it. Tests judged by the clock (TestPreemption...) are not run.
+//
+// A sample is drawn by what the mutants are, not by where they stand: as long as the sources stay, so does it, and a change
+// to them changes no more of it than it changes of them.
 package main
 
 import (
