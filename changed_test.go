@@ -34,7 +34,7 @@ func TestBackwardSaysThatIDsChanged(t *testing.T) {
 			"EmbedBackward":   func() error { return rowvec.EmbedBackward(tokens, positions, ids, 1, dOut, 0, rows) },
 			"EmbedAtBackward": func() error { return rowvec.EmbedAtBackward(tokens, positions, ids, 1, dOut, at) },
 		} {
-			stop := keepChanging(&ids[rows-10])
+			stop := isatest.KeepChanging(&ids[rows-10])
 			changed := 0
 			for end := time.Now().Add(time.Second); changed < 3 && time.Now().Before(end); {
 				clear(tokens.Data)
