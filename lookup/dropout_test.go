@@ -38,7 +38,7 @@ func train(t *testing.T) {
 	t.Helper()
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range []int{1, 6, 100} {
-			if dim == 100 && (isatest.Slow || isatest.Sampled()) {
+			if dim == 100 && isatest.Few() {
 				continue
 			}
 			for kind, layer := range dropping(t, dim, 2, 0.3) {

@@ -26,7 +26,7 @@ func TestEveryMisuse(t *testing.T) {
 	addPasses[uint32](calls, "/uint32")
 	addSearches(calls)
 	addOptimizers(calls)
-	if isatest.Sampled() {
+	if isatest.Few() {
 		misuse.Run(t, "lookup.", calls, 3, 7)
 	} else {
 		misuse.Run(t, "lookup.", calls, 0, 1)

@@ -310,7 +310,7 @@ func TestForwardBackward(t *testing.T) {
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range []int{1, 6, 33, 300} {
-			if dim == 300 && isatest.Sampled() {
+			if dim == 300 && isatest.Few() {
 				continue
 			}
 			for kind, layer := range layers(t, dim, 2) {

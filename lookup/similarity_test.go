@@ -127,6 +127,10 @@ func manyKinds(table rowvec.Matrix, seed uint64) {
 func TestSimilarity(t *testing.T) {
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
+		teams := []int{1, 2, 5}
+		if isatest.Few() {
+			teams = []int{2}
+		}
 		for _, c := range []struct{ rows, dim, queries, k int }{
 			{1, 1, 1, 1}, {7, 3, 2, 9}, {97, 1, 5, 4}, {700, 5, 67, 3}, {700, 33, 3, 400}, {2000, 2, 2, 10}, {300, 100, 70, 1}, {50, 4, 0, 3},
 		} {
@@ -145,10 +149,7 @@ func TestSimilarity(t *testing.T) {
 				offsets = append(offsets, len(some))
 			}
 			for _, metric := range []lookup.Metric{lookup.Cosine, lookup.Dot} {
-				for _, workers := range []int{1, 2, 5} {
-					if workers == 5 && isatest.Sampled() {
-						continue
-					}
+				for _, workers := range teams {
 					padding := c.rows / 2
 					e := must(lookup.FromMatrix(table, lookup.Workers(workers), lookup.Padding(padding)))
 					s := must(lookup.NewSimilarity(e, metric))

@@ -25,7 +25,7 @@ func TestEveryMisuse(t *testing.T) {
 	addCounts[int32](calls, "/int32")
 	addCounts[uint64](calls, "/uint64")
 	addCounts[uint32](calls, "/uint32")
-	if isatest.Sampled() {
+	if isatest.Few() {
 		misuse.Run(t, "positional.", calls, 3, 7)
 	} else {
 		misuse.Run(t, "positional.", calls, 0, 1)

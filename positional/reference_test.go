@@ -86,7 +86,7 @@ func TestGridReference(t *testing.T) {
 func TestResizeReference(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		for i, c := range reference.ResizeCases(t) {
-			if i%3 != 0 && isatest.Sampled() {
+			if i%3 != 0 && isatest.Few() {
 				continue
 			}
 			var r *positional.Resize

@@ -213,7 +213,7 @@ func TestResizeAgainstLoops(t *testing.T) {
 		for _, z := range resizes(t) {
 			w := weights(t, z)
 			for _, dim := range []int{0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 48, 63, 64, 65, 100, 129, 257} {
-				if isatest.Sampled() && z.To()*dim > 5000 {
+				if isatest.Few() && z.To()*dim > 5000 {
 					continue
 				}
 				src, dst := odd(r, matrix(r, z.From(), dim, r.IntN(4))), odd(r, matrix(r, z.To(), dim, r.IntN(4)))
