@@ -64,6 +64,16 @@ func inAssembly(cols int) bool {
 	return isa.Active() != isa.Portable && cols >= normColumns() && cols <= longestNorm
 }
 
+// normRows returns how many rows of so many columns a call does: whole groups of four, where there are as many, since what
+// is left of a call is done row by row.
+func normRows(cols int) int {
+	rows := min(fewRows, max(1, normElements/cols))
+	if rows < 4 {
+		return rows
+	}
+	return rows &^ 3
+}
+
 func layerNorm(dst, src *Matrix, gamma, beta []float32, epsilon float32) {
 	if !inAssembly(dst.Cols) {
 		kernels.LayerNorm(*dst, *src, gamma, beta, epsilon)
@@ -72,7 +82,7 @@ func layerNorm(dst, src *Matrix, gamma, beta []float32, epsilon float32) {
 	race.Read(unsafe.SliceData(beta), dst.Cols)
 	a := newNormArgs(dst, src, gamma, epsilon)
 	a.beta = &beta[0]
-	rows := min(fewRows, max(1, normElements/dst.Cols))
+	rows := normRows(dst.Cols)
 	for i := 0; i < dst.Rows; i += rows {
 		a.dst, a.src = &dst.Data[i*dst.Stride], &src.Data[i*src.Stride]
 		a.rows = min(rows, dst.Rows-i)
@@ -91,7 +101,7 @@ func layerNormBackward(dSrc, dOut, src *Matrix, gamma []float32, epsilon float32
 	a := newNormArgs(dSrc, src, gamma, epsilon)
 	a.dOutStride = uintptr(dOut.Stride) * 4
 	a.dGamma, a.dBeta = &dGamma[0], &dBeta[0]
-	rows := min(fewRows, max(1, normElements/dSrc.Cols))
+	rows := normRows(dSrc.Cols)
 	for i := 0; i < dSrc.Rows; i += rows {
 		a.dst, a.src, a.dOut = &dSrc.Data[i*dSrc.Stride], &src.Data[i*src.Stride], &dOut.Data[i*dOut.Stride]
 		a.rows = min(rows, dSrc.Rows-i)
