@@ -64,14 +64,13 @@ func inAssembly(cols int) bool {
 	return isa.Active() != isa.Portable && cols >= normColumns() && cols <= longestNorm
 }
 
-// normRows returns how many rows of so many columns a call does: whole groups of four, where there are as many, since what
-// is left of a call is done row by row.
+// normRows returns how many rows of so many columns a call does: whole groups of four, since what is left of a call is done
+// row by row; a group, or what there can be of it, may have as many elements as the longest row.
 func normRows(cols int) int {
-	rows := min(fewRows, max(1, normElements/cols))
-	if rows < 4 {
-		return rows
+	if rows := min(fewRows, normElements/cols); rows >= 4 {
+		return rows &^ 3
 	}
-	return rows &^ 3
+	return max(1, min(4, longestNorm/cols))
 }
 
 func layerNorm(dst, src *Matrix, gamma, beta []float32, epsilon float32) {
