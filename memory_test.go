@@ -297,6 +297,7 @@ func kernelTable[I, P rowvec.ID]() []safe {
 	const (
 		scale, epsilon, start = 1.7, 1e-5, 2
 		chunk                 = 64 << 10
+		normed                = 32 << 10 // the longest row of layer normalisation that is not left to plain Go
 		less                  = 16 << 10 // updates, whose elements take longer, and dot products of a row at a time
 	)
 	step := rowvec.AdamStep{MeanWeight: 0.1, SquareWeight: 0.3, Rate: 0.3, Epsilon: epsilon, Keep: 0.9}
@@ -529,10 +530,10 @@ func kernelTable[I, P rowvec.ID]() []safe {
 		}},
 		{"Dropout", false, chunk, dropout(false)},
 		{"Dropout in place", false, chunk, dropout(true)},
-		{"LayerNorm", false, chunk, norm(false)},
-		{"LayerNorm in place", false, chunk, norm(true)},
-		{"LayerNormBackward", false, chunk, normBackward(false)},
-		{"LayerNormBackward in place", false, chunk, normBackward(true)},
+		{"LayerNorm", false, normed, norm(false)},
+		{"LayerNorm in place", false, normed, norm(true)},
+		{"LayerNormBackward", false, normed, normBackward(false)},
+		{"LayerNormBackward in place", false, normed, normBackward(true)},
 		{"Rotate", false, chunk, rotateBy(false, false)},
 		{"Rotate interleaved", false, chunk, rotateBy(false, true)},
 		{"Rotate in place", false, chunk, rotateBy(true, true)},

@@ -106,7 +106,7 @@ func TestLayerNorm(t *testing.T) {
 func TestLayerNormChunks(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
-		for _, s := range [][2]int{{5001, 1}, {2051, 31}, {1026, 64}, {175, 768}, {6, 1<<15 - 1}, {5, 1 << 15}, {5, 1<<15 + 1},
+		for _, s := range [][2]int{{5001, 1}, {2051, 31}, {1026, 64}, {175, 768}, {11, 5120}, {9, 1 << 13}, {9, 1<<13 + 1}, {6, 1<<15 - 1}, {5, 1 << 15}, {5, 1<<15 + 1},
 			{3, 1<<16 - 1}, {3, 1 << 16}, {2, 1<<16 + 1}, {2, 1<<17 + 19}} {
 			compareNorm(t, heap, normShape{rows: s[0], dim: s[1], gap: 1, epsilon: 1e-5})
 		}
@@ -152,12 +152,12 @@ func TestPreemptionOfLayerNorm(t *testing.T) {
 			t.Skip("plain Go can be preempted anywhere")
 		}
 		const n = 1 << 23
-		x, y, p := make([]float32, n), make([]float32, n), make([]float32, 1<<16)
+		x, y, p := make([]float32, n), make([]float32, n), make([]float32, 1<<15)
 		of := func(x []float32, cols int) rowvec.Matrix {
 			return rowvec.Matrix{Rows: len(x) / cols, Cols: cols, Data: x, Stride: cols}
 		}
 		calls := map[string]func() error{}
-		for _, cols := range []int{8, 768, 1 << 16} { // the last is the longest row of the assembly
+		for _, cols := range []int{8, 768, 1 << 13, 1 << 15} { // the last is the longest row of the assembly
 			sums := make([]float32, 2*cols)
 			calls[fmt.Sprintf("LayerNorm, %d columns", cols)] = func() error {
 				return rowvec.LayerNorm(of(x, cols), of(x, cols), p[:cols], p[:cols], 1e-5)
