@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/rowvec/rowvec"
@@ -92,7 +91,7 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 	if positions == nil {
 		return layer, nil
 	}
-	if v := reflect.ValueOf(positions); v.Kind() == reflect.Pointer && v.IsNil() {
+	if check.IsNil(positions) {
 		return nil, check.Nil(op, fmt.Sprintf("positions, a %T,", positions))
 	}
 	if err := check.Equal(op, "dim of positions", positions.Dim(), tokens.Dim()); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"reflect"
 	"runtime"
 	"unsafe"
 
@@ -172,7 +171,7 @@ func (l *Layer) NewOptimizers(m Method) ([]*Optimizer, error) {
 }
 
 func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, error) {
-	if v := reflect.ValueOf(m); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if check.IsNil(m) {
 		return nil, check.Nil(op, "the method")
 	}
 	if err := checkSizes(op, "rows of the parameter", p.Value.Rows, "columns of the parameter", p.Value.Cols); err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -244,7 +243,7 @@ func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
 	if r.scaling == nil {
 		return Frequencies{Base: r.base, Amplitude: 1}, nil
 	}
-	if v := reflect.ValueOf(r.scaling); v.Kind() == reflect.Pointer && v.IsNil() {
+	if check.IsNil(r.scaling) {
 		return Frequencies{}, check.Nil(op, fmt.Sprintf("scaling, a %T,", r.scaling))
 	}
 	f, err := r.scaling.Frequencies(r.dim, r.base, length)

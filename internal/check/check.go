@@ -6,6 +6,7 @@ package check
 import (
 	"errors"
 	"math"
+	"reflect"
 
 	"github.com/rowvec/rowvec"
 )
@@ -49,6 +50,12 @@ func Value(op, what string, got any, want string) error {
 
 // Nil returns the error about something that is needed and nil.
 func Nil(op, what string) error { return &rowvec.ValueError{Op: op, What: what} }
+
+// IsNil reports whether an interface holds nothing, or a pointer that is nil.
+func IsNil(x any) bool {
+	v := reflect.ValueOf(x)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
 
 // Matrix reports a matrix whose fields contradict each other or that has not cols columns.
 func Matrix(op, name string, m rowvec.Matrix, cols int) error {
@@ -103,8 +110,7 @@ func NewMatrix(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
 	return m, err
 }
 
-// Room reports that there cannot be n times each elements, each above 0, where what the caller knows n as has n of them: that
-// overflows where an int has 32 bits.
+// Room reports an n of which n*each, with each above 0, overflows, as it can where an int has 32 bits.
 func Room(op, what string, n, each int) error { return AtMost(op, what, n, math.MaxInt/each) }
 
 // Window returns rows [row, row+rows) and columns [col, col+cols) of m, without a copy.
