@@ -32,7 +32,7 @@ type dotArgs struct {
 
 // One call takes dotElements of a at a time, which stay in the first-level cache while rows of the table pass by, and then
 // the next of a over the same rows of the table, a chunk of which stays in the second-level cache. Where rows are short,
-// dotResults and dotRows bound the time of a call. Rows of more than longElements are done one by one, in pieces.
+// chunkRows, dotResults and dotRows bound the time of a call. Rows of more than longElements are done one by one, in pieces.
 //
 // On one core of a Zen 4 that was shared, by processor time, medians of interleaved rounds: half and twice and four times
 // as much of a, and half and twice the chunk, change less than 5 percent. Prefetching as rows are gathered takes random

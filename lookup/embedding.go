@@ -20,8 +20,8 @@
 // Errors are those of package rowvec, and name the method: ShapeError for sizes and lengths that do not fit, IndexError
 // for an id outside [0, Vocab), a type that no segment has or a position beyond the limit, OverlapError for a destination
 // that shares memory with an input, and ValueError for whatever else is wrong with an argument or an option. Files have
-// FormatError, and gradients NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types or positions
-// that another goroutine has changed during the call, leaves part of the destination written.
+// FormatError, and gradients NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types
+// or positions that another goroutine has changed during the call, leaves part of the destination written.
 //
 // What a constructor returns is ready for use. The zero value of a type that has a constructor is not, and nor is nil: their
 // methods panic.
@@ -110,7 +110,7 @@ func MaxNorm(max, p float64) Option {
 }
 
 // Workers bounds the number of goroutines that one call splits large work over. The default, 0, is GOMAXPROCS at the
-// time that the embedding is made; more than 1,024 are as many. Results have the same bits for any number.
+// time that the embedding is made; more than 1,024 count as 1,024. Results have the same bits for any number.
 func Workers(n int) Option { return func(s *settings) { s.workers = n } }
 
 // NewEmbedding returns an embedding with a new table of vocab rows and dim columns, filled as the options say. vocab and

@@ -146,8 +146,8 @@ type Optimizer struct {
 
 // NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size
 // of the table for Adagrad, twice that for Adam and AdamW, one number for each row for RowAdagrad, and nothing for SGD.
-// It is an error if the matrix contradicts itself or is empty, or if the method has a number that is negative, not
-// finite, or no less than 1 where a beta is.
+// It is an error if the matrix contradicts itself or is empty, if the method is nil, or if it has a number that is negative,
+// not finite, or no less than 1 where a beta is.
 func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
 }

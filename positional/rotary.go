@@ -66,13 +66,13 @@ func Table(length int) RotaryOption {
 }
 
 // Workers bounds the number of goroutines that one call splits large work over. The default, 0, is GOMAXPROCS at the time of
-// NewRotary; more than 1,024 are as many. Results have the same bits for any number.
+// NewRotary; more than 1,024 count as 1,024. Results have the same bits for any number.
 func Workers(n int) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.workers = n }) }
 
 // NewRotary returns the embedding that rotates the first dim elements of each head: all of them, or fewer for partial rotary
 // dims. It is a ShapeError if dim is below 2 or odd, if the length of a Table or the number of Workers is below 0, or if a
-// Table cannot be addressed; and a ValueError if the base is not above 1 and finite. Errors of a Scaling are returned as
-// they are.
+// Table cannot be addressed; and a ValueError if the base is not above 1 and finite, or if a Scaling is a nil pointer or has
+// numbers that are no use. Its own errors are returned as they are.
 func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	const op = "positional.NewRotary"
 	if err := check.AtLeast(op, "dim", dim, 2); err != nil {
@@ -257,7 +257,7 @@ func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
 	case !(f.Base > 1 && f.Base <= math.MaxFloat64):
 		return refuse("base", f.Base, "a finite one above 1")
 	case !(math.Abs(f.Amplitude) <= math.MaxFloat32):
-		return refuse("amplitude", f.Amplitude, "a finite one")
+		return refuse("amplitude", f.Amplitude, "one that is finite as a float32")
 	case len(f.Multipliers) == 0:
 		f.Multipliers = nil
 		return f, nil

@@ -15,9 +15,10 @@ import (
 	"strings"
 )
 
-// Module is the path of the module, Packages the packages that others import, by directory, as they are listed.
+// Module is the path of the module.
 const Module = "github.com/rowvec/rowvec"
 
+// Packages are the packages that others import, by directory, in the order in which they are listed.
 var Packages = []string{".", "kernels", "lookup", "positional"}
 
 // Name is something exported.
@@ -34,7 +35,8 @@ func Load(root string) ([]Name, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	open := func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
+	from := importer.ForCompiler(token.NewFileSet(), "gc", open)
 	var names []Name
 	for _, dir := range Packages {
 		p, err := from.Import(strings.TrimSuffix(Module+"/"+dir, "/."))

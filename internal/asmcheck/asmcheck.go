@@ -1,7 +1,6 @@
 // Package asmcheck holds the assembly of package rowvec to what its names and comments claim. It reads the sources, and
 // what GNU objdump makes of the linked program, since an assembler may turn a line into something else than it says; GNU
-// as then says whether that belongs to an instruction set.
-// It serves its own test, and package neonmca its parser.
+// as then says whether that belongs to an instruction set. Command neonmca uses its parser.
 package asmcheck
 
 import (

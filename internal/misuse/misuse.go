@@ -371,11 +371,10 @@ func overlaps(all *[]Spoil, a, b Arg) {
 			}
 			arena := make([]uint64, (max(x.bytes, at+y.bytes)+7)/8)
 			start := unsafe.Pointer(&arena[0])
-			old := [2]memory{x, y}
 			x.move(start)
 			y.move(unsafe.Add(start, at))
-			if old[0].ids && !old[1].ids { // ids stay what they were
-				old[0].copy(start)
+			if x.ids && !y.ids { // ids stay what they were
+				x.copy(start)
 			}
 		}})
 	}
@@ -402,8 +401,7 @@ func (m memory) copy(to unsafe.Pointer) {
 func memoryOf(at any) memory {
 	switch at := at.(type) {
 	case *rowvec.Matrix:
-		m := memoryOf(&at.Data)
-		return m
+		return memoryOf(&at.Data)
 	case *[]float32:
 		return sliceMemory(at, false)
 	case *[]float64:

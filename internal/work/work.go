@@ -30,7 +30,7 @@ func New(do func(part int) error) *Crew {
 	return c
 }
 
-// Most is how many workers are ever of use. Whoever asks for any number of them means no goroutine for each row.
+// Most is what options bound the number of workers by: more would be goroutines that find nothing left to do.
 const Most = 1024
 
 // Do does parts 0 to parts-1, each once, on the calling goroutine and at most workers-1 others, and returns the error of
