@@ -36,8 +36,8 @@ func LayerNorm(dst, src Matrix, gamma, beta []float32, epsilon float32) {
 //	a = (sum of g)/n
 //	b = (sum of g*xhat)/n
 //
-// it sets the row of dSrc to ((g - a) - xhat*b)*r, and adds d*xhat to dGamma and d to dBeta, for rows ascending. Rounding and
-// sums are those of LayerNorm.
+// it sets the row of dSrc to ((g - a) - xhat*b)*r, and adds d*xhat to dGamma and d to dBeta, for rows ascending. Rounding
+// and sums are those of LayerNorm.
 //
 // dSrc and dOut have the shape of src, and dSrc may be dOut; gamma, dGamma and dBeta have an element for each column.
 func LayerNormBackward(dSrc, dOut, src Matrix, gamma []float32, epsilon float32, dGamma, dBeta []float32) {

@@ -4,8 +4,8 @@ package kernels
 //
 // A row is Heads heads of the same number of elements, one behind the other. Of each, the first n are n/2 pairs, n being
 // the number of columns of the angles: elements 2i and 2i+1 of the head if Interleaved (as in the paper of Su et al., and
-// in GPT-J), and i and n/2+i otherwise (as in GPT-NeoX and in the Llama of Hugging Face). Elements from n on are not rotated.
-// Inverse turns the other way, which undoes the rotation and is its gradient.
+// in GPT-J), and i and n/2+i otherwise (as in GPT-NeoX and in the Llama of Hugging Face). Elements from n on are not
+// rotated. Inverse turns the other way, which undoes the rotation and is its gradient.
 type Rotation struct {
 	Heads       int
 	Interleaved bool

@@ -4,9 +4,9 @@ package kernels
 // of dst to x, rounded to float32. A step is x[j], y[j] = y[j], c[j]*y[j] - x[j], in float64, the product rounded before the
 // difference.
 //
-// Where x[j] is v(a), y[j] is v(a+t) and c[j] is 2*cos(t), for v(a) = r*sin(a+b) with any r and b, the rows are v(a), v(a+t),
-// v(a+2t), ..., since v(a+t) + v(a-t) = 2*cos(t)*v(a): the recurrence of Goertzel's algorithm ("An algorithm for the
-// evaluation of finite trigonometric series", 1958).
+// Where x[j] is v(a), y[j] is v(a+t) and c[j] is 2*cos(t), for v(a) = r*sin(a+b) with any r and b, the rows are v(a),
+// v(a+t), v(a+2t), ..., since v(a+t) + v(a-t) = 2*cos(t)*v(a): the recurrence of Goertzel's algorithm ("An algorithm for
+// the evaluation of finite trigonometric series", 1958).
 func Sinusoids(dst Matrix, skip int, x, y, c []float64) {
 	plain(&dst, 0, dst.Cols)
 	x, y, c = x[:dst.Cols], y[:dst.Cols], c[:dst.Cols]

@@ -202,7 +202,9 @@ func AddRows[I rowvec.ID](g *Gradient, ids []I, alpha float32, rows rowvec.Matri
 }
 
 // prepare gets ready to add rows, one for each id but those that are id except. Nothing has changed if it fails.
-func (g *Gradient) prepare(op string, ids view, except int, rows rowvec.Matrix, mask rowvec.Mask, f factors, workers int) error {
+func (g *Gradient) prepare(
+	op string, ids view, except int, rows rowvec.Matrix, mask rowvec.Mask, f factors, workers int,
+) error {
 	if err := check.Apart(op, "the gradient", g.all(), "rows", rows); err != nil {
 		return err
 	}

@@ -43,7 +43,8 @@ func (m Metric) String() string {
 // no number come last: a cosine is none where the row or the query has a NaN or an infinity.
 //
 // The reciprocals of lengths are those of the last Refresh, which NewSimilarity does too: whoever changes the table, as by
-// training, has to call it before the next search by cosine, or else scores are those of rows with the lengths that they had.
+// training, has to call it before the next search by cosine, or else scores are those of rows with the lengths that they
+// had.
 //
 // The table is used as it is: unscaled also where the embedding is Scaled. The row of its padding id is never found.
 type Similarity struct {
@@ -175,7 +176,8 @@ func (s *Similarity) nearest(op string, dst *Neighbours, queries rowvec.Matrix, 
 }
 
 // NearestTo sets row i of dst to the rows of the table that are most similar to that of token i, without the token itself.
-// The shape of the batch of tokens does not matter. Errors are those of Nearest, and IndexError for an id outside [0, Vocab).
+// The shape of the batch of tokens does not matter. Errors are those of Nearest, and IndexError for an id outside
+// [0, Vocab).
 func (s *Similarity) NearestTo(dst *Neighbours, in Input) error {
 	const op = "lookup.Similarity.NearestTo"
 	if err := s.check(op, dst, in.Len(), &in); err != nil || in.Len() == 0 {
@@ -199,10 +201,10 @@ func (s *Similarity) NearestTo(dst *Neighbours, in Input) error {
 }
 
 // Analogy answers questions of the form: a is to b as c is to what? in has the three tokens of each question, as
-// Batch(ids, 3) makes it, and row i of dst gets the best answers to question i, without the three. They are the rows with the
-// greatest cosine to b - a + c, where the vectors of a, b and c are divided by their lengths first: the 3CosAdd of Mikolov,
-// Yih and Zweig, "Linguistic regularities in continuous space word representations" (2013), named so by Levy and Goldberg
-// (2014). The vector is computed in float64 and rounded once.
+// Batch(ids, 3) makes it, and row i of dst gets the best answers to question i, without the three. They are the rows with
+// the greatest cosine to b - a + c, where the vectors of a, b and c are divided by their lengths first: the 3CosAdd of
+// Mikolov, Yih and Zweig, "Linguistic regularities in continuous space word representations" (2013), named so by Levy and
+// Goldberg (2014). The vector is computed in float64 and rounded once.
 //
 // It is an error if the metric is not Cosine, and a ShapeError if a sequence of in is not of three tokens. Other errors are
 // those of NearestTo.
@@ -286,8 +288,9 @@ func (s *Similarity) check(op string, dst *Neighbours, queries int, ids *Input) 
 	return dst.apartFrom(op, "ids", ids)
 }
 
-// queryGap is what lies between copies of queries, so that those of a power of two of elements do not all contend for the same
-// places in the caches: 64 queries of 1,024 elements take 0.95 of the time with it on a Zen 4; 300, 512 and 768 the same.
+// queryGap is what lies between copies of queries, so that those of a power of two of elements do not all contend for the
+// same places in the caches: 64 queries of 1,024 elements take 0.95 of the time with it on a Zen 4; 300, 512 and 768 the
+// same.
 const queryGap = 16
 
 // search is a call on its way; it is used again.

@@ -184,7 +184,9 @@ func (in *Input) allTypes(buffer *[]int) []int {
 var gradients = sync.Pool{New: func() any { return newGradient(0, 0) }}
 
 // backwardByFrequency adds the gradient of the tokens to a dense one where occurrences have to be counted first.
-func backwardByFrequency(op string, tokens *Embedding, dense rowvec.Matrix, in Input, dOut rowvec.Matrix, mask rowvec.Mask, workers int) error {
+func backwardByFrequency(
+	op string, tokens *Embedding, dense rowvec.Matrix, in Input, dOut rowvec.Matrix, mask rowvec.Mask, workers int,
+) error {
 	g := gradients.Get().(*Gradient)
 	defer gradients.Put(g)
 	g.Clear()

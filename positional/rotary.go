@@ -169,8 +169,8 @@ func (r *Rotary) BackwardAt(dst, dOut rowvec.Matrix, heads int, at []int) error 
 	return r.rotateAt("positional.Rotary.BackwardAt", "dOut", dst, dOut, heads, at, true)
 }
 
-// Angles sets row i of dst to what rows at position start + i are rotated by, as rowvec.Rotate takes it: the Dim/2 cosines of
-// the pairs and then their Dim/2 sines, times the amplitude of a Scaling, whose length is start + dst.Rows. dst has Dim
+// Angles sets row i of dst to what rows at position start + i are rotated by, as rowvec.Rotate takes it: the Dim/2 cosines
+// of the pairs and then their Dim/2 sines, times the amplitude of a Scaling, whose length is start + dst.Rows. dst has Dim
 // columns; its stride is free. Errors: ShapeError, also if start is negative or start + dst.Rows overflows an int;
 // OverlapError if dst shares memory with the table; then dst is as it was. Without rows, start does not matter.
 func (r *Rotary) Angles(dst rowvec.Matrix, start int) error {

@@ -213,8 +213,8 @@ func (s *Sinusoidal) AddTo(x rowvec.Matrix, seq, start int) error {
 	return nil
 }
 
-// AddAt adds PE(at[i]) to row i of x, for each i: AddTo with positions of their own for each row. Shapes and errors are those
-// of FillAt.
+// AddAt adds PE(at[i]) to row i of x, for each i: AddTo with positions of their own for each row. Shapes and errors are
+// those of FillAt.
 func (s *Sinusoidal) AddAt(x rowvec.Matrix, at []int) error {
 	const op = "positional.Sinusoidal.AddAt"
 	if err := s.checkAt(op, "x", x, at); err != nil {

@@ -3,8 +3,8 @@
 // Of each fenced block,
 //
 //   - go is compiled: a program by itself, which is also run, and whose output has to be that of a block of language output
-//     behind it, if there is one; anything else as the body of a function, whose parameters are what a comment in front of the
-//     block declares: <!-- given: ids []int32, dst rowvec.Matrix -->
+//     behind it, if there is one; anything else as the body of a function, whose parameters are what a comment in front of
+//     the block declares: <!-- given: ids []int32, dst rowvec.Matrix -->
 //   - sh is taken apart: programs, commands of bench and their flags, flags of go test, packages, patterns, files, ports and
 //     variables must exist
 //   - text is what something prints, and any other language a mistake

@@ -57,8 +57,9 @@ type Drop struct {
 	Next     Next // of as many columns, and no more rows than Dst
 }
 
-// Dropout is rowvec.Dropout for arguments that have all been checked. To work out masks leaves memory idle, and so it fetches
-// the rows of Next into the second-level cache meanwhile. It reports whether it has: not from a table that sits in cache anyway.
+// Dropout is rowvec.Dropout for arguments that have all been checked. To work out masks leaves memory idle, and so it
+// fetches the rows of Next into the second-level cache meanwhile. It reports whether it has: not from a table that sits in
+// cache anyway.
 var Dropout func(d Drop) (fetched bool)
 
 // Update is a step of an optimizer on rows of Table, one for each row of Grad.

@@ -53,8 +53,8 @@ var reserved = []string{"R14", "R15", "R18", "R26", "R27", "R28", "R29", "R30", 
 
 // parse takes a source apart.
 func parse(name, text string) *source {
-	s := &source{name: name, text: text, macros: map[string]*macro{}, words: map[string][]string{}, explicit: map[string][]string{},
-		labels: map[string][]string{}}
+	s := &source{name: name, text: text, macros: map[string]*macro{}, words: map[string][]string{},
+		explicit: map[string][]string{}, labels: map[string][]string{}}
 	where, inMacro := "", false
 	offset := 0
 	for number, line := range strings.SplitAfter(text, "\n") {
@@ -178,40 +178,45 @@ var conditions = map[string][]string{ // the boundary moved, and the opposite
 	"BLT": {"BLE", "BGE"}, "BLE": {"BLT", "BGT"}, "BGT": {"BGE", "BLE"}, "BGE": {"BGT", "BLT"},
 	"BHS": {"BHI", "BLO"}, "BHI": {"BHS", "BLS"}, "BLO": {"BLS", "BHS"}, "BLS": {"BLO", "BHI"},
 	"BEQ": {"BNE"}, "BNE": {"BEQ"}, "CBZ": {"CBNZ"}, "CBNZ": {"CBZ"}, "TBZ": {"TBNZ"}, "TBNZ": {"TBZ"},
-	"CMOVLHI": {"CMOVLCC", "CMOVLLS"}, "CMOVQEQ": {"CMOVQNE"}, "CMOVQGT": {"CMOVQGE", "CMOVQLE"}, "CMOVQLT": {"CMOVQLE", "CMOVQGE"},
-	"SETCS": {"SETLS", "SETCC"}, "SETEQ": {"SETNE"}, "SETNE": {"SETEQ"},
+	"CMOVLHI": {"CMOVLCC", "CMOVLLS"}, "CMOVQEQ": {"CMOVQNE"}, "CMOVQGT": {"CMOVQGE", "CMOVQLE"},
+	"CMOVQLT": {"CMOVQLE", "CMOVQGE"},
+	"SETCS":   {"SETLS", "SETCC"}, "SETEQ": {"SETNE"}, "SETNE": {"SETEQ"},
 }
 
 // conditionOperands are those that stand as an operand (CSEL, CSET).
-var conditionOperands = map[string]string{"EQ": "NE", "NE": "EQ", "LO": "HS", "HS": "LO", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT",
-	"HI": "LS", "LS": "HI"}
+var conditionOperands = map[string]string{"EQ": "NE", "NE": "EQ", "LO": "HS", "HS": "LO", "LT": "GE", "GE": "LT",
+	"GT": "LE", "LE": "GT", "HI": "LS", "LS": "HI"}
 
 var operations = map[string][]string{
-	"ADDQ": {"SUBQ"}, "SUBQ": {"ADDQ"}, "ADDL": {"SUBL"}, "SUBL": {"ADDL"}, "INCQ": {"DECQ"}, "DECQ": {"INCQ"}, "INCL": {"DECL"},
-	"DECL": {"INCL"}, "SHLL": {"SHRL"}, "SHRL": {"SHLL"}, "SHLQ": {"SHRQ"}, "SHRQ": {"SHLQ", "SARQ"}, "ANDQ": {"ORQ"}, "ORQ": {"ANDQ"},
-	"ANDL": {"ORL"}, "XORL": {"ORL"}, "IMULQ": {"ADDQ"}, "CMPQ": {"CMPL"}, "MOVQ": {"MOVL"}, "MOVL": {"MOVQ"}, "SBBQ": {"ADCQ"},
-	"NEGQ": {"NOTQ"}, "TESTQ": {"TESTL"}, "MOVB": {"MOVL"}, "MOVBU": {"MOVWU"}, "KSHIFTRQ": {"KSHIFTLQ"}, "KMOVW": {"KMOVB"}, "KMOVQ": {"KMOVD"},
-	"VADDPS": {"VSUBPS"}, "VSUBPS": {"VADDPS"}, "VMULPS": {"VADDPS"}, "VDIVPS": {"VMULPS"}, "VMAXPS": {"VMINPS"}, "VMINPS": {"VMAXPS"},
-	"VADDSS": {"VSUBSS"}, "VMULSS": {"VADDSS"}, "VDIVSS": {"VMULSS"}, "VADDPD": {"VSUBPD"}, "VSUBPD": {"VADDPD"}, "VMULPD": {"VADDPD"},
-	"VPMAXUD": {"VPMINUD", "VPMAXSD"}, "VPMAXUQ": {"VPMINUQ", "VPMAXSQ"}, "VPMAXUB": {"VPMINUB", "VPMAXSB"}, "VPADDD": {"VPSUBD"},
-	"VPADDQ": {"VPSUBQ"}, "VPMULUDQ": {"VPADDQ"}, "VPXOR": {"VPOR"}, "VPXORD": {"VPORD"}, "VPXORQ": {"VPORQ"}, "VXORPS": {"VORPS"},
-	"VPOR": {"VPAND"}, "VANDPS": {"VORPS"}, "VPCMPGTQ": {"VPCMPEQQ"}, "VPCMPEQB": {"VPCMPGTB"}, "VPSRLQ": {"VPSLLQ"}, "VPSRLDQ": {"VPSLLDQ"},
-	"VPUNPCKLQDQ": {"VPUNPCKHQDQ"}, "VPUNPCKHQDQ": {"VPUNPCKLQDQ"}, "VUNPCKLPS": {"VUNPCKHPS"}, "VUNPCKHPS": {"VUNPCKLPS"},
-	"VMOVSHDUP": {"VMOVSLDUP"}, "VMOVSLDUP": {"VMOVSHDUP"}, "VPMOVZXBD": {"VPMOVSXBD"}, "VPMOVSXBD": {"VPMOVZXBD"},
-	"VPCMPUD": {"VPCMPD"}, "VPCMPUQ": {"VPCMPQ"}, "VPCMPUB": {"VPCMPB"}, "VMOVSD": {"VMOVSS"}, "VMOVSS": {"VMOVSD"}, "VMOVNTPS": {"VMOVUPS"},
-	"VMOVAPS": {"VMOVSS"}, "VMOVHLPS": {"VMOVLHPS"}, "VSQRTPS": {"VRSQRTPS"},
-	"ADD": {"SUB"}, "SUB": {"ADD"}, "ADDS": {"SUBS", "ADD"}, "SUBS": {"ADDS", "SUB"}, "LSL": {"LSR"}, "LSR": {"LSL", "ASR"}, "AND": {"ORR"},
-	"ANDS": {"AND"}, "ORR": {"AND"}, "MADD": {"MSUB"}, "MSUB": {"MADD"}, "MUL": {"ADD"}, "MOVWU": {"MOVD"}, "MOVD": {"MOVWU"}, "CMP": {"CMPW"},
-	"EORW": {"ORRW"}, "FADDS": {"FSUBS"}, "FDIVS": {"FMULS"}, "FMOVQ": {"FMOVD"}, "FMOVD": {"FMOVS"}, "FMOVS": {"FMOVD"}, "SCVTFS": {"UCVTFS"},
-	"VEOR": {"VORR"}, "VORR": {"VAND"}, "VAND": {"VORR"}, "VADD": {"VSUB"}, "VZIP1": {"VZIP2"}, "VZIP2": {"VZIP1"}, "VUZP1": {"VUZP2"},
-	"VUZP2": {"VUZP1"}, "VUSHR": {"VSHL"}, "VBIT": {"VBIF"},
-	"VFADD4S": {"VFSUB4S"}, "VFSUB4S": {"VFADD4S"}, "VFMUL4S": {"VFADD4S"}, "VFDIV4S": {"VFMUL4S"}, "VFMUL2D": {"VFSUB2D"},
-	"VCMHS4S": {"VFADD4S"}, "VUMULL": {"VUMULL2"}, "VUMULL2": {"VUMULL"}, "VFCVTN": {"VFCVTN2"},
+	"ADDQ": {"SUBQ"}, "SUBQ": {"ADDQ"}, "ADDL": {"SUBL"}, "SUBL": {"ADDL"}, "INCQ": {"DECQ"}, "DECQ": {"INCQ"},
+	"INCL": {"DECL"}, "DECL": {"INCL"}, "SHLL": {"SHRL"}, "SHRL": {"SHLL"}, "SHLQ": {"SHRQ"},
+	"SHRQ": {"SHLQ", "SARQ"}, "ANDQ": {"ORQ"}, "ORQ": {"ANDQ"}, "ANDL": {"ORL"}, "XORL": {"ORL"}, "IMULQ": {"ADDQ"},
+	"CMPQ": {"CMPL"}, "MOVQ": {"MOVL"}, "MOVL": {"MOVQ"}, "SBBQ": {"ADCQ"}, "NEGQ": {"NOTQ"}, "TESTQ": {"TESTL"},
+	"MOVB": {"MOVL"}, "MOVBU": {"MOVWU"}, "KSHIFTRQ": {"KSHIFTLQ"}, "KMOVW": {"KMOVB"}, "KMOVQ": {"KMOVD"},
+	"VADDPS": {"VSUBPS"}, "VSUBPS": {"VADDPS"}, "VMULPS": {"VADDPS"}, "VDIVPS": {"VMULPS"}, "VMAXPS": {"VMINPS"},
+	"VMINPS": {"VMAXPS"}, "VADDSS": {"VSUBSS"}, "VMULSS": {"VADDSS"}, "VDIVSS": {"VMULSS"}, "VADDPD": {"VSUBPD"},
+	"VSUBPD": {"VADDPD"}, "VMULPD": {"VADDPD"}, "VPMAXUD": {"VPMINUD", "VPMAXSD"}, "VPMAXUQ": {"VPMINUQ", "VPMAXSQ"},
+	"VPMAXUB": {"VPMINUB", "VPMAXSB"}, "VPADDD": {"VPSUBD"}, "VPADDQ": {"VPSUBQ"}, "VPMULUDQ": {"VPADDQ"},
+	"VPXOR": {"VPOR"}, "VPXORD": {"VPORD"}, "VPXORQ": {"VPORQ"}, "VXORPS": {"VORPS"}, "VPOR": {"VPAND"},
+	"VANDPS": {"VORPS"}, "VPCMPGTQ": {"VPCMPEQQ"}, "VPCMPEQB": {"VPCMPGTB"}, "VPSRLQ": {"VPSLLQ"},
+	"VPSRLDQ": {"VPSLLDQ"}, "VPUNPCKLQDQ": {"VPUNPCKHQDQ"}, "VPUNPCKHQDQ": {"VPUNPCKLQDQ"},
+	"VUNPCKLPS": {"VUNPCKHPS"}, "VUNPCKHPS": {"VUNPCKLPS"}, "VMOVSHDUP": {"VMOVSLDUP"}, "VMOVSLDUP": {"VMOVSHDUP"},
+	"VPMOVZXBD": {"VPMOVSXBD"}, "VPMOVSXBD": {"VPMOVZXBD"}, "VPCMPUD": {"VPCMPD"}, "VPCMPUQ": {"VPCMPQ"},
+	"VPCMPUB": {"VPCMPB"}, "VMOVSD": {"VMOVSS"}, "VMOVSS": {"VMOVSD"}, "VMOVNTPS": {"VMOVUPS"}, "VMOVAPS": {"VMOVSS"},
+	"VMOVHLPS": {"VMOVLHPS"}, "VSQRTPS": {"VRSQRTPS"}, "ADD": {"SUB"}, "SUB": {"ADD"}, "ADDS": {"SUBS", "ADD"},
+	"SUBS": {"ADDS", "SUB"}, "LSL": {"LSR"}, "LSR": {"LSL", "ASR"}, "AND": {"ORR"}, "ANDS": {"AND"}, "ORR": {"AND"},
+	"MADD": {"MSUB"}, "MSUB": {"MADD"}, "MUL": {"ADD"}, "MOVWU": {"MOVD"}, "MOVD": {"MOVWU"}, "CMP": {"CMPW"},
+	"EORW": {"ORRW"}, "FADDS": {"FSUBS"}, "FDIVS": {"FMULS"}, "FMOVQ": {"FMOVD"}, "FMOVD": {"FMOVS"},
+	"FMOVS": {"FMOVD"}, "SCVTFS": {"UCVTFS"}, "VEOR": {"VORR"}, "VORR": {"VAND"}, "VAND": {"VORR"}, "VADD": {"VSUB"},
+	"VZIP1": {"VZIP2"}, "VZIP2": {"VZIP1"}, "VUZP1": {"VUZP2"}, "VUZP2": {"VUZP1"}, "VUSHR": {"VSHL"},
+	"VBIT": {"VBIF"}, "VFADD4S": {"VFSUB4S"}, "VFSUB4S": {"VFADD4S"}, "VFMUL4S": {"VFADD4S"}, "VFDIV4S": {"VFMUL4S"},
+	"VFMUL2D": {"VFSUB2D"}, "VCMHS4S": {"VFADD4S"}, "VUMULL": {"VUMULL2"}, "VUMULL2": {"VUMULL"},
+	"VFCVTN": {"VFCVTN2"},
 }
 
 // moves are the macros that stand for one, and what a mutant moves instead: more, less, or without the mask.
-var moves = map[string]string{"VECTOR": "PAIR", "PAIR": "SINGLE", "SINGLE": "PAIR", "MASKED_LOAD": "VECTOR", "MASKED_STORE": "VECTOR",
-	"STREAM": "VECTOR", "ZERO": "LATER", "FMOVQ": "FMOVD", "FMOVD": "FMOVS", "FMOVS": "FMOVD"}
+var moves = map[string]string{"VECTOR": "PAIR", "PAIR": "SINGLE", "SINGLE": "PAIR", "MASKED_LOAD": "VECTOR",
+	"MASKED_STORE": "VECTOR", "STREAM": "VECTOR", "ZERO": "LATER", "FMOVQ": "FMOVD", "FMOVD": "FMOVS", "FMOVS": "FMOVD"}
 
 var (
 	memory  = regexp.MustCompile(`^(.*?)\((\w+)\)((?:\(\w+(?:\*\d|<<\d)?\))?)$`)

@@ -139,7 +139,8 @@ func rootChecks(root string) ([]string, error) {
 	}
 	for _, path := range names {
 		name := filepath.Base(path)
-		if !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "kernels_") && name != "forward.go" && name != "errors.go" {
+		if !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "kernels_") &&
+			name != "forward.go" && name != "errors.go" {
 			files = append(files, name)
 		}
 	}

@@ -1,23 +1,23 @@
 // Command mutate tests the tests: it changes the kernels one instruction at a time, or the checks of arguments one condition
-// at a time, runs the tests of the package that reach the change, and reports which changes no test has caught. Run it in the
-// root of the repository:
+// at a time, runs the tests of the package that reach the change, and reports which changes no test has caught. Run it in
+// the root of the repository:
 //
 //	go run ./internal/mutate -sample 200                              # of the assembly of this machine, at each of its levels
 //	go run ./internal/mutate -arch arm64 -exec qemu-aarch64-static -sample 200
 //	go run ./internal/mutate -checks                                  # of all checks in Go
 //
-// An instruction is dropped, or has an operation, condition, constant, offset, register, move or mask changed, on the source:
-// the body of a macro counts once, and is changed in all its expansions in functions of the level. A condition is negated,
-// taken to be true or false, and has its boundary shifted, in an if, a case or a return.
+// An instruction is dropped, or has an operation, condition, constant, offset, register, move or mask changed, on the
+// source: the body of a macro counts once, and is changed in all its expansions in functions of the level. A condition is
+// negated, taken to be true or false, and has its boundary shifted, in an if, a case or a return.
 //
 // No file of the checkout is touched. Mutants are built by go test -overlay, many into one binary: the functions jump to the
-// variant, and the conditions become the one, whose number the environment has. What an unchanged run has each test reach says
-// which tests a mutant is tried with, those first that caught one in this file last. A test that takes much longer
+// variant, and the conditions become the one, whose number the environment has. What an unchanged run has each test reach
+// says which tests a mutant is tried with, those first that caught one in this file last. A test that takes much longer
 // than it does unchanged, by CPU time, has caught its mutant by the time limit.
 //
-// What the assembler refuses is not built, and not counted. What is assembled to the same code, and what equivalent.txt lists
-// since no test can see it, for the reason given there, is neither tried nor counted; -all tries what is listed, and reports
-// what is caught of it. Tests judged by the clock (TestPreemption...) are not run.
+// What the assembler refuses is not built, and not counted. What is assembled to the same code, and what equivalent.txt
+// lists since no test can see it, for the reason given there, is neither tried nor counted; -all tries what is listed, and
+// reports what is caught of it. Tests judged by the clock (TestPreemption...) are not run.
 //
 // A sample is drawn by what the mutants are, not by where they stand: as long as the sources stay, so does it, and a change
 // to them changes no more of it than it changes of them.
@@ -109,8 +109,9 @@ func main() {
 	flag.BoolVar(&o.verbose, "v", false, "report each mutant as it is tried")
 	flag.StringVar(&o.root, "root", ".", "root of the module")
 	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "usage: go run ./internal/mutate [flags]\n\nChanges kernels or checks one instruction or condition at a time, and "+
-			"reports which changes the tests catch;\nsee go doc ./internal/mutate.\n\n")
+		fmt.Fprint(os.Stderr, "usage: go run ./internal/mutate [flags]\n\n"+
+			"Changes kernels or checks one instruction or condition at a time, and reports which changes the tests catch;\n"+
+			"see go doc ./internal/mutate.\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -354,10 +355,12 @@ func report(w *bufio.Writer, all []*mutant) float64 {
 		}
 	}
 	slices.Sort(names)
-	fmt.Fprintf(w, "%-42s %6s %6s %6s %6s %9s %7s  %s\n", "level, file", "failed", "crash", "time", "alive", "not built", "equiv.", "caught, with its 95% interval")
+	fmt.Fprintf(w, "%-42s %6s %6s %6s %6s %9s %7s  %s\n", "level, file", "failed", "crash", "time", "alive", "not built",
+		"equiv.", "caught, with its 95% interval")
 	for _, name := range names {
 		t := tallies[name]
-		fmt.Fprintf(w, "%-42s %6d %6d %6d %6d %9d %7d  ", name, t.failed, t.crashed, t.tooLong, t.survived, t.notBuilt, t.equivalent)
+		fmt.Fprintf(w, "%-42s %6d %6d %6d %6d %9d %7d  ", name, t.failed, t.crashed, t.tooLong, t.survived, t.notBuilt,
+			t.equivalent)
 		if n := t.caught() + t.survived; n > 0 {
 			low, high := interval(t.caught(), n)
 			fmt.Fprintf(w, "%6.2f%% of %d (%.1f to %.1f)", 100*float64(t.caught())/float64(n), n, 100*low, 100*high)

@@ -103,9 +103,11 @@ func mainTest(pkg string, paths []string) string {
 	}
 	b.WriteString(")\n\nfunc TestMain(m *testing.M) {\n\tcode := m.Run()\n\thits := []byte(nil)\n")
 	for i := range paths {
-		fmt.Fprintf(&b, "\tfor i, h := range m%d.MutateHits() {\n\t\tif i >= len(hits) {\n\t\t\thits = append(hits, 0)\n\t\t}\n\t\thits[i] |= h\n\t}\n", i)
+		fmt.Fprintf(&b, "\tfor i, h := range m%d.MutateHits() {\n\t\tif i >= len(hits) {\n\t\t\thits = append(hits, 0)\n\t\t}\n"+
+			"\t\thits[i] |= h\n\t}\n", i)
 	}
-	b.WriteString("\tif name := os.Getenv(\"MUTATE_HITS\"); name != \"\" {\n\t\tos.WriteFile(name, hits, 0o600)\n\t}\n\tos.Exit(code)\n}\n")
+	b.WriteString("\tif name := os.Getenv(\"MUTATE_HITS\"); name != \"\" {\n\t\tos.WriteFile(name, hits, 0o600)\n\t}\n" +
+		"\tos.Exit(code)\n}\n")
 	return b.String()
 }
 
@@ -176,8 +178,8 @@ func (p *project) run(b *binary, pattern string, number, seconds int, more ...st
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = b.dir
-	cmd.Env = append(append(os.Environ(), p.env...), fmt.Sprintf("MUTATE_NUMBER=%d", number), fmt.Sprintf("MUTATE_SECONDS=%d", seconds))
-	cmd.Env = append(cmd.Env, more...)
+	cmd.Env = append(append(os.Environ(), p.env...), more...)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("MUTATE_NUMBER=%d", number), fmt.Sprintf("MUTATE_SECONDS=%d", seconds))
 	var w capped
 	cmd.Stdout, cmd.Stderr = &w, &w
 	err = cmd.Run()
@@ -271,8 +273,8 @@ func (p *project) try(m *mutant, tests []*test, h *history, reaches func(*test) 
 		m.By = t.name
 		var exit *exec.ExitError
 		switch {
-		case errors.Is(err, context.DeadlineExceeded) || strings.Contains(out, "SIGXCPU") || strings.Contains(err.Error(), "killed") ||
-			strings.Contains(err.Error(), "CPU time"):
+		case errors.Is(err, context.DeadlineExceeded) || strings.Contains(out, "SIGXCPU") ||
+			strings.Contains(err.Error(), "killed") || strings.Contains(err.Error(), "CPU time"):
 			m.Status = tooLong
 		case errors.As(err, &exit) && strings.Contains(out, "--- FAIL") && !strings.Contains(out, "\ngoroutine "):
 			m.Status = failed
@@ -295,7 +297,8 @@ func each(p *project, all []*mutant, jobs int, done *int, total int, f func(*mut
 				f(m)
 				mu.Lock()
 				*done++
-				p.out(m.Status == survived || m.Status == unreached, "%d of %d: %s: %s %s, %.1f s", *done, total, m, m.Status, m.By, m.CPU)
+				p.out(m.Status == survived || m.Status == unreached, "%d of %d: %s: %s %s, %.1f s",
+					*done, total, m, m.Status, m.By, m.CPU)
 				mu.Unlock()
 			}
 		})
@@ -337,7 +340,8 @@ func (p *project) runChecks(module string, files []string, chosen func([]*mutant
 		if dir != "." {
 			path += "/" + filepath.ToSlash(dir)
 		}
-		list, err := p.command(".", "go", "list", "-f", `{{.Dir}}	{{len .TestGoFiles}}	{{len .XTestGoFiles}}	{{join .Imports " "}} .`, "./...")
+		list, err := p.command(".", "go", "list", "-f",
+			`{{.Dir}}	{{len .TestGoFiles}}	{{len .XTestGoFiles}}	{{join .Imports " "}} .`, "./...")
 		if err != nil {
 			return nil, err
 		}

@@ -28,9 +28,10 @@ func NormCases(tb testing.TB) []Norm { tb.Helper(); return load[Norm](tb, "norm.
 // NormResults are those of layer normalisation and its gradient, or bounds of errors in them. Rows have no gaps.
 type NormResults struct{ Out, DSrc, DGamma, DBeta []float64 }
 
-// ExactNorm returns what layer normalisation and its gradient are in float64, and how far results in float32 may be from that
-// which add up in whatever order: the terms of first order of the error of each step, with every sum of n terms rounded n
-// times, and a hundredth more. xhat counts as (|x|+|mean|)*r, since PyTorch's gradient multiplies x and the mean by themselves.
+// ExactNorm returns what layer normalisation and its gradient are in float64, and how far results in float32 may be from
+// that which add up in whatever order: the terms of first order of the error of each step, with every sum of n terms
+// rounded n times, and a hundredth more. xhat counts as (|x|+|mean|)*r, since PyTorch's gradient multiplies x and the mean
+// by themselves.
 func ExactNorm(src kernels.Matrix, gamma, beta []float32, epsilon float32, dOut kernels.Matrix) (exact, bounds NormResults) {
 	const u = 0x1p-24 * 1.01
 	n, rows := float64(src.Cols), float64(src.Rows)

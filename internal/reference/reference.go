@@ -70,8 +70,8 @@ type Positions struct {
 	Torch   Matrix `json:"torch"` // the same by PyTorch, which adds in another order: see SumError
 }
 
-// Resize is a case of a table of positions that PyTorch interpolates: linearly if it is no grid, or bicubically, each with the
-// ends kept. Its places and weights are those of float32.
+// Resize is a case of a table of positions that PyTorch interpolates: linearly if it is no grid, or bicubically, each with
+// the ends kept. Its places and weights are those of float32.
 type Resize struct {
 	Name   string `json:"name"`
 	Prefix int    `json:"prefix"` // rows in front of a grid
@@ -114,8 +114,8 @@ type Layer struct {
 }
 
 // BERT is a case of the embeddings of BERT, without dropout: Sum is (token + segment) + position, with rows IDs[i] of Table,
-// Types[i] of Segments and At[i] of Positions, and Out its layer normalisation. Out and its gradients are PyTorch's, which adds
-// in orders of its own: see CloseNorm.
+// Types[i] of Segments and At[i] of Positions, and Out its layer normalisation. Out and its gradients are PyTorch's, which
+// adds in orders of its own: see CloseNorm.
 type BERT struct {
 	Name            string `json:"name"`
 	Epsilon         Float  `json:"epsilon"`
@@ -142,8 +142,8 @@ type BERT struct {
 	BiasGrad        Matrix `json:"bias_grad"`
 }
 
-// Sinusoid is a case of the sinusoidal table with Length positions, of which it has the rows At[i]. Layout and Base are those
-// of layouts.json.
+// Sinusoid is a case of the sinusoidal table with Length positions, of which it has the rows At[i]. Layout and Base are
+// those of layouts.json.
 type Sinusoid struct {
 	Name    string `json:"name"`
 	Length  int    `json:"length"`
@@ -557,9 +557,9 @@ func equal(tb testing.TB, what string, got kernels.Matrix, want Matrix, same fun
 	}
 }
 
-// CloseNorm reports the first element of got, a layer normalisation of a case of BERT or one of its gradients, that is off by
-// more than 32 half units in the last place of the largest element of want. PyTorch's results are within 16 of these of what it
-// has in float64, as the script asserts; another order of the same sums and products can be expected to be so too.
+// CloseNorm reports the first element of got, a layer normalisation of a case of BERT or one of its gradients, that is off
+// by more than 32 half units in the last place of the largest element of want. PyTorch's results are within 16 of these of
+// what it has in float64, as the script asserts; another order of the same sums and products can be expected to be so too.
 func CloseNorm(tb testing.TB, what string, got kernels.Matrix, want Matrix) {
 	tb.Helper()
 	if got.Rows != want.Rows || got.Cols != want.Cols {
