@@ -113,6 +113,19 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), chosen("positions", positions, isRead),
 					given(ids), given(at))
 		},
+		"EmbedBackward": func() (func() error, []spot) {
+			tokens, positions, dOut, ids := m(), m(), m(), ids()
+			return func() error { return rowvec.EmbedBackward(tokens, positions, ids, 2, dOut, 1, 2) },
+				all(chosen("tokens", tokens, isWritten), corners("dOut", dOut, isRead), given(ids),
+					corners("row 1", row(positions, 1), isWritten), corners("row 2", row(positions, 2), isWritten),
+					corners("row 0", row(positions, 0), untouched), corners("row 3", row(positions, 3), untouched))
+		},
+		"EmbedAtBackward": func() (func() error, []spot) {
+			tokens, positions, dOut, ids, at := m(), m(), m(), ids(), ids()
+			return func() error { return rowvec.EmbedAtBackward(tokens, positions, ids, 2, dOut, at) },
+				all(chosen("tokens", tokens, isWritten), chosen("positions", positions, isWritten), corners("dOut", dOut, isRead),
+					given(ids), given(at))
+		},
 		"AddBatches": func() (func() error, []spot) {
 			dst, src := m(), m()
 			dst.Rows = 2
@@ -134,6 +147,12 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 			dst, table, ids, offsets, weights := m(), m(), ids(), []int{0, 1, 3, 3, 4}, make([]float32, 4)
 			return func() error { return rowvec.BagSum(dst, table, ids, offsets, weights) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids), vector("weights", weights, isRead),
+					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
+		},
+		"BagMean": func() (func() error, []spot) {
+			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 3, 3, 4}
+			return func() error { return rowvec.BagMean(dst, table, ids, offsets) },
+				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
 					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
 		},
 		"BagMax": func() (func() error, []spot) {
