@@ -85,9 +85,7 @@ func (g *Grid) compute() {
 		spread--
 	}
 	frequencies := make([]exact.Turns, quarter)
-	for i := range frequencies {
-		frequencies[i] = exact.Frequency(g.base, uint64(i), uint64(spread))
-	}
+	exact.Frequencies(frequencies, g.base, 1, uint64(spread))
 	column, row := 0, 2*quarter // where the halves begin
 	if g.rowsFirst {
 		column, row = row, column

@@ -59,8 +59,9 @@ func (s *sinusoidalSettings) columns(dim int) []wave {
 	if s.layout == tensor2Tensor {
 		pairs, last = dim/2, uint64(max(1, 2*(dim/2-1)))
 	}
-	for i := range pairs {
-		freq := exact.Frequency(s.base, uint64(2*i), last)
+	frequencies := make([]exact.Turns, pairs)
+	exact.Frequencies(frequencies, s.base, 2, last)
+	for i, freq := range frequencies {
 		sin, cos := 2*i, 2*i+1
 		if s.layout != interleaved {
 			sin, cos = i, pairs+i

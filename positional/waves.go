@@ -71,17 +71,20 @@ const maxWaves = pages.MaxBytes / int(unsafe.Sizeof(column{})+unsafe.Sizeof(wave
 // newWaves returns what computes these columns.
 func newWaves(columns []wave) *waves {
 	w := &waves{make([]column, len(columns)), make([]float64, len(columns))}
+	var sin, cos float64
 	for j, c := range columns {
 		if c.phase == nothing {
 			c.freq = exact.Turns{}
 		}
-		sin, cos := c.freq.SinCos()
+		if j == 0 || c.freq != columns[j-1].freq || columns[j-1].phase == nothing {
+			sin, cos = c.freq.SinCos()
+		}
 		w.columns[j] = column{wave: c, sin: sin, cos: cos, at: int32(j % tileWidth)}
 		w.twice[j] = 2 * cos
 	}
 	for tile := range slices.Chunk(w.columns, tileWidth) {
 		slices.SortStableFunc(tile, func(a, b column) int {
-			return cmp.Or(cmp.Compare(a.freq.Hi, b.freq.Hi), cmp.Compare(a.freq.Lo, b.freq.Lo))
+			return cmp.Or(cmp.Compare(b.freq.Hi, a.freq.Hi), cmp.Compare(b.freq.Lo, a.freq.Lo))
 		})
 		for i := range tile {
 			tile[i].same = i > 0 && tile[i].freq == tile[i-1].freq

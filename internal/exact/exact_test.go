@@ -212,6 +212,29 @@ func TestFrequency(t *testing.T) {
 	t.Logf("worst error %.1f units of 2^-128", worst)
 }
 
+// TestFrequencies holds frequencies in a row to those one by one.
+func TestFrequencies(t *testing.T) {
+	for _, base := range bases {
+		for _, d := range []uint64{1, 2, 3, 13, 27, 64, 255, 512, 4096, 1 << 40} {
+			for _, step := range []uint64{1, 2} {
+				dst := make([]Turns, min(d/step+1, 300))
+				Frequencies(dst, base, step, d)
+				for i, got := range dst {
+					want := Frequency(base, uint64(i)*step, d)
+					if off := got.minus(want); off.Hi != 0 || off.Lo > 1<<9 {
+						if off = want.minus(got); off.Hi != 0 || off.Lo > 1<<9 {
+							t.Fatalf("base %g, step %d, d %d: number %d is %x, want %x", base, step, d, i, got, want)
+						}
+					}
+					if i%64 == 0 && got != want {
+						t.Errorf("base %g, step %d, d %d: number %d is not exact", base, step, d, i)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestScaled(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	scales := []float64{0, 1, 2, 0.5, 0.1, 1. / 3, 40, 1 << 31, 1<<53 - 1, 0x1p63, 0x1p64, 0x1p127, 0x1p128, 0x1p-63, 0x1p-64,
