@@ -71,13 +71,15 @@ const maxWaves = pages.MaxBytes / int(unsafe.Sizeof(column{})+unsafe.Sizeof(wave
 // newWaves returns what computes these columns.
 func newWaves(columns []wave) *waves {
 	w := &waves{make([]column, len(columns)), make([]float64, len(columns))}
-	var sin, cos float64
+	var last exact.Turns
+	sin, cos := last.SinCos()
 	for j, c := range columns {
 		if c.phase == nothing {
 			c.freq = exact.Turns{}
 		}
-		if j == 0 || c.freq != columns[j-1].freq || columns[j-1].phase == nothing {
-			sin, cos = c.freq.SinCos()
+		if c.freq != last {
+			last = c.freq
+			sin, cos = last.SinCos()
 		}
 		w.columns[j] = column{wave: c, sin: sin, cos: cos, at: int32(j % tileWidth)}
 		w.twice[j] = 2 * cos
