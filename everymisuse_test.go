@@ -11,7 +11,7 @@ import (
 )
 
 // TestEveryMisuse calls every function wrongly in every way that package misuse knows: see testdata/misuse.txt for what
-// comes of it. ROWVEC_UPDATE=1 writes that file anew.
+// comes of it. The flag -update writes that file anew.
 func TestEveryMisuse(t *testing.T) {
 	calls := map[string]func() *misuse.Call{}
 	addIDCalls[int64](calls, "")

@@ -10,6 +10,7 @@ package misuse
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -61,15 +62,16 @@ func Made(made any, err error) error {
 	return err
 }
 
+var update = flag.Bool("update", false, "write testdata/misuse.txt anew")
+
 // Run makes all calls of a package wrongly, each after the name of its function; what stands behind a slash there tells
 // several calls of one function apart. part and of say which part of the cases is done: 0 of 1 is all of them.
 func Run(t *testing.T, pkg string, calls map[string]func() *Call, part, of int) {
 	t.Helper()
 	cover(t, calls)
 	const path = "testdata/misuse.txt"
-	update := os.Getenv("ROWVEC_UPDATE") != ""
 	var want map[key]string
-	if !update {
+	if !*update {
 		want = read(t, path)
 	}
 	got := map[key]string{}
@@ -92,13 +94,13 @@ func Run(t *testing.T, pkg string, calls map[string]func() *Call, part, of int) 
 				t.Errorf("%s: %s is there twice", name, spoil.Name)
 			}
 			got[k] = c.outcome(t, pkg, name, spoil)
-			if w, ok := want[k]; !update && (!ok || !same(w, got[k])) {
+			if w, ok := want[k]; !*update && (!ok || !same(w, got[k])) {
 				t.Errorf("%s, %s:\n got %s\nwant %s", name, spoil.Name, got[k], w)
 			}
 		}
 	}
 	switch {
-	case update:
+	case *update:
 		write(t, path, got)
 	case of == 1 && len(got) != len(want) && strconv.IntSize == 64:
 		for k := range want {

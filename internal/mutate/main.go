@@ -322,7 +322,7 @@ func interval(k, n int) (low, high float64) {
 func report(w *bufio.Writer, all []*mutant) float64 {
 	tallies := map[string]*tally{}
 	var names, survivors []string
-	wrong := map[string]int{}
+	wrong := map[string]bool{}
 	reasons := map[string]int{}
 	count := func(name string, m *mutant) {
 		if tallies[name] == nil {
@@ -350,7 +350,7 @@ func report(w *bufio.Writer, all []*mutant) float64 {
 			reasons[m.Reason]++
 		case failed, crashed, tooLong:
 			if m.Reason != "" {
-				wrong[m.String()+"  [listed: "+m.Reason+"]"]++
+				wrong[m.String()+"  [listed: "+m.Reason+"]"] = true
 			}
 		}
 	}
