@@ -355,9 +355,9 @@ sum:
 	VPERMPS Z0, Z31, Z0
 
 // Results of the two or four rows stand side by side, those of each row of the table in a quarter of their own.
-DATA apart<>+0(SB)/8, $0x0D0905010C080400
-DATA apart<>+8(SB)/8, $0x0F0B07030E0A0602
-GLOBL apart<>(SB), RODATA|NOPTR, $16
+DATA ·apart+0(SB)/8, $0x0D0905010C080400
+DATA ·apart+8(SB)/8, $0x0F0B07030E0A0602
+GLOBL ·apart(SB), RODATA|NOPTR, $16
 
 // func dotsAVX512(d *dotArgs) (done int)
 // for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }
@@ -366,7 +366,7 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-16
 	MOVQ dotArgs_cols(BX), AX
 	MASK
 	SPLIT(64)
-	VPMOVZXBD apart<>(SB), Z31
+	VPMOVZXBD ·apart(SB), Z31
 	XORL R13, R13
 group:
 	DOT_ROW(0, SI, load0, found0)
@@ -411,20 +411,7 @@ quadTail:
 quadSum:
 	SUBQ CX, R11
 	LEAQ (R11)(R12*4), R11
-	QUARTERS(Z0, Z1, Z2, Z3, Z16)
-	QUARTERS(Z4, Z5, Z6, Z7, Z17)
-	QUARTERS(Z8, Z9, Z10, Z11, Z18)
-	QUARTERS(Z12, Z13, Z14, Z15, Z19)
-	VSHUFPS $0xEE, Z4, Z0, Z16
-	VSHUFPS $0x44, Z4, Z0, Z0
-	VADDPS  Z16, Z0, Z0
-	VSHUFPS $0xEE, Z12, Z8, Z17
-	VSHUFPS $0x44, Z12, Z8, Z8
-	VADDPS  Z17, Z8, Z8
-	VSHUFPS $0xDD, Z8, Z0, Z16
-	VSHUFPS $0x88, Z8, Z0, Z0
-	VADDPS  Z16, Z0, Z0
-	VPERMPS Z0, Z31, Z0
+	SIXTEEN_SUMS(VADDPS)
 	MOVQ dotArgs_rows(BX), DI
 	SUBQ AX, DI
 	SUBQ $4, DI
@@ -432,9 +419,6 @@ quadSum:
 	IMULQ R12, DI
 	ADDQ dotArgs_dst(BX), DI
 	LEAQ (DI)(R13*4), DI
-	VEXTRACTF32X4 $1, Z0, X1
-	VEXTRACTF32X4 $2, Z0, X2
-	VEXTRACTF32X4 $3, Z0, X3
 	VMOVUPS X0, K2, (DI)
 	VMOVUPS X1, K2, (DI)(R12*1)
 	LEAQ (DI)(R12*2), DI

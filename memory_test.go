@@ -653,6 +653,30 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			d.Stream = s.dim%16 == 0 // or else src would be written to
 			return kernel{func() error { forward.Dropout(d); return nil }, func() { kernels.Dropout(dst, src, mask) }}
 		}},
+		{"forward.Quantize", false, less, func(m *memory, s extent) kernel {
+			src, factors := m.matrix(read, s.n, s.dim, s.gap), m.vector(written, s.n)
+			dst := place[int16](m, written, s.n, kernels.QuantizedColumns(s.dim), 0)
+			return kernel{
+				func() error { forward.Quantize(dst, factors, src); return nil },
+				func() { kernels.Quantize(dst, factors, src) },
+			}
+		}},
+		{"forward.QuantizedDots", false, less, func(m *memory, s extent) kernel {
+			cols, next := kernels.QuantizedColumns(s.dim), m.matrix(read, s.n, s.dim, s.gap)
+			short := func(rows int) []int16 {
+				x := place[int16](m, read, rows, cols, 0)
+				for i := range x {
+					x[i] = int16(m.next*7 + i*5)
+				}
+				return x
+			}
+			a, b := short(min(s.n, 12)), short(4*(1+s.rows%3)) // what is no multiple of 4 is not for assembly
+			dst := place[int32](m, written, 1, len(a)/cols*(len(b)/cols), 0)
+			return kernel{
+				func() error { forward.QuantizedDots(dst, a, b, cols, next); return nil },
+				func() { kernels.QuantizedDots(dst, a, b, cols) },
+			}
+		}},
 		{"CheckIDs", true, chunk, func(m *memory, s extent) kernel {
 			ids := list[I](m, s.n+s.dim, s.rows)
 			return kernel{func() error { return rowvec.CheckIDs(ids, s.rows) }, func() {}}

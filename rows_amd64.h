@@ -233,13 +233,36 @@ single: \
 
 // QUARTERS adds the upper eight lanes of each of four registers to the lower eight, and then the upper four of what is left
 // to the lower four: x0 gets those of all four.
-#define QUARTERS(x0, x1, x2, x3, tmp) \
+#define QUARTERS(x0, x1, x2, x3, tmp) QUARTERS_OF(VADDPS, x0, x1, x2, x3, tmp)
+
+#define QUARTERS_OF(ADD, x0, x1, x2, x3, tmp) \
 	VSHUFF64X2 $0xEE, x1, x0, tmp; \
 	VSHUFF64X2 $0x44, x1, x0, x0;  \
-	VADDPS     tmp, x0, x0;        \
+	ADD        tmp, x0, x0;        \
 	VSHUFF64X2 $0xEE, x3, x2, tmp; \
 	VSHUFF64X2 $0x44, x3, x2, x2;  \
-	VADDPS     tmp, x2, x2;        \
+	ADD        tmp, x2, x2;        \
 	VSHUFF32X4 $0xDD, x2, x0, tmp; \
 	VSHUFF32X4 $0x88, x2, x0, x0;  \
-	VADDPS     tmp, x0, x0
+	ADD        tmp, x0, x0
+
+// SIXTEEN_SUMS adds up the lanes of each of Z0 to Z15: X0 gets those of Z0 to Z3, X1 those of the next four, and so on. Z31
+// is what apart says.
+#define SIXTEEN_SUMS(ADD) \
+	QUARTERS_OF(ADD, Z0, Z1, Z2, Z3, Z16);     \
+	QUARTERS_OF(ADD, Z4, Z5, Z6, Z7, Z17);     \
+	QUARTERS_OF(ADD, Z8, Z9, Z10, Z11, Z18);   \
+	QUARTERS_OF(ADD, Z12, Z13, Z14, Z15, Z19); \
+	VSHUFPS $0xEE, Z4, Z0, Z16;                \
+	VSHUFPS $0x44, Z4, Z0, Z0;                 \
+	ADD     Z16, Z0, Z0;                       \
+	VSHUFPS $0xEE, Z12, Z8, Z17;               \
+	VSHUFPS $0x44, Z12, Z8, Z8;                \
+	ADD     Z17, Z8, Z8;                       \
+	VSHUFPS $0xDD, Z8, Z0, Z16;                \
+	VSHUFPS $0x88, Z8, Z0, Z0;                 \
+	ADD     Z16, Z0, Z0;                       \
+	VPERMPS Z0, Z31, Z0;                       \
+	VEXTRACTF32X4 $1, Z0, X1;                  \
+	VEXTRACTF32X4 $2, Z0, X2;                  \
+	VEXTRACTF32X4 $3, Z0, X3

@@ -250,3 +250,25 @@ func ExampleUpdateAdam() {
 	fmt.Println(weights.Data[2:4], means.Data[2:4])
 	// Output: [9.5 11.5] [0.75 -0.0625]
 }
+
+// The second row is three times as long as the first, and in 16 bits they have the same length.
+func ExampleQuantize() {
+	x := kernels.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: []float32{3, -4, 15, 0}}
+	n := kernels.QuantizedColumns(2)
+	dst, factors := make([]int16, 2*n), make([]float32, 2)
+	kernels.Quantize(dst, factors, x)
+	fmt.Println(n, dst[:2], dst[n:n+2], factors)
+	// Output: 32 [18000 -24000] [30000 0] [6000 2000]
+}
+
+func ExampleQuantizedColumns() {
+	fmt.Println(kernels.QuantizedColumns(64), kernels.QuantizedColumns(65))
+	// Output: 64 96
+}
+
+func ExampleQuantizedDots() {
+	dst := make([]int32, 2)
+	kernels.QuantizedDots(dst, []int16{3, -4}, []int16{2, 1, 30000, -30000}, 2)
+	fmt.Println(dst)
+	// Output: [2 210000]
+}

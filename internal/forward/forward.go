@@ -86,3 +86,13 @@ const (
 
 // Apply does an update, as Do does with the rest.
 var Apply func(u Update) (done int)
+
+// Quantizes reports whether there is assembly, at the level in use, for Quantize and QuantizedDots of rows of so many columns.
+var Quantizes = func(cols int) bool { return false }
+
+// Quantize is kernels.Quantize.
+var Quantize = kernels.Quantize
+
+// QuantizedDots is kernels.QuantizedDots. It leaves memory idle, and so the assembly, which does numbers of rows that are
+// multiples of 4, fetches next into the second-level cache meanwhile.
+var QuantizedDots = func(dst []int32, a, b []int16, n int, next kernels.Matrix) { kernels.QuantizedDots(dst, a, b, n) }
