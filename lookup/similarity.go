@@ -37,7 +37,9 @@ func (m Metric) String() string {
 // A dot product is that of rowvec.Dots, 16 lanes and a tree, with each product rounded before the sum. For a cosine, the
 // query is divided by its length beforehand: that is computed in float64, like the reciprocal of the length of each row,
 // which the dot product is multiplied by in float64, and each result is rounded to float32 once. So scores and order have
-// the same bits on every machine, for any number of workers, and whichever other queries are in the call.
+// the same bits on every machine, for any number of workers, and whichever other queries are in the call. Where a call has
+// many queries, rows are compared in 16 bits first on amd64, and only those that may be among the best once more: that
+// changes no result.
 //
 // The best score comes first, and of equal ones the lower id. The cosine of a row or a query of zeros is 0. Scores that are
 // no number come last: a cosine is none where the row or the query has a NaN or an infinity.
@@ -308,6 +310,7 @@ type search struct {
 
 	memory []float32 // for queries
 	sums   []float64
+	screen screen
 
 	crew  *work.Crew
 	mu    sync.Mutex
@@ -317,11 +320,12 @@ type search struct {
 
 // hand is what one worker has found.
 type hand struct {
-	best   []best // of each query
-	limits []float64
-	scores []float32 // of a block of rows and a block of queries
-	ids    []int
-	found  []float32
+	best     []best // of each query
+	limits   []float64
+	scores   []float32 // of a block of rows and a block of queries
+	screened screened
+	ids      []int
+	found    []float32
 }
 
 var searches = sync.Pool{New: func() any {
@@ -399,9 +403,8 @@ const (
 	// searchQueries is the number of queries that rows are compared with before it is the turn of the next ones.
 	searchQueries = 64
 	// searchElements of the table are a block, and stay in the second-level cache until all queries have had them, unless
-	// they are more than searchRows.
+	// they are more than tuning.SearchRows.
 	searchElements = 64 << 10
-	searchRows     = 480
 )
 
 // run does a search whose queries and exceptions are set.
@@ -411,12 +414,13 @@ func (p *search) run(op string) error {
 	if queries < tuning.ParallelProducts/n/dim {
 		workers = 1
 	}
-	p.block = min(searchRows, max(outputColumns, searchElements/dim/outputColumns*outputColumns))
+	p.block = min(tuning.SearchRows, max(outputColumns, searchElements/dim/outputColumns*outputColumns))
 	p.size = n
 	if workers > 1 {
 		p.size = (n/workers/4/p.block + 1) * p.block
 	}
 	parts := (n + p.size - 1) / p.size
+	p.screen.begin(p)
 	p.ready(min(workers, parts))
 	err := p.crew.Do(workers, parts)
 	first := p.hands[0]
@@ -443,7 +447,8 @@ func (p *search) ready(n int) {
 		h.best = slices.Grow(h.best[:0], queries)[:queries]
 		h.limits = slices.Grow(h.limits[:0], queries)[:queries]
 		room := min(queries, searchQueries) * p.block
-		h.scores = slices.Grow(h.scores[:0], room)[:room]
+		h.scores = sized(h.scores, room)
+		h.screened.wait, h.screened.pause = 0, 0
 		ids, scores := p.dst.IDs, p.dst.Scores
 		if i > 0 {
 			h.ids, h.found = slices.Grow(h.ids[:0], queries*k)[:queries*k], slices.Grow(h.found[:0], queries*k)[:queries*k]
@@ -471,8 +476,20 @@ func (p *search) part(part int) error {
 	end := min((part+1)*p.size, p.tokens.Vocab())
 	for lo := part * p.size; lo < end; lo += p.block {
 		hi := min(lo+p.block, end)
+		screens := h.screens(p, lo, hi)
 		for first := 0; first < p.queries.Rows; first += searchQueries {
 			last := min(first+searchQueries, p.queries.Rows)
+			if screens {
+				var next rowvec.Matrix
+				if first == 0 {
+					next = rows(p.tokens.weight, hi, min(hi+p.block, end))
+				}
+				if done, err := h.screen(p, first, last, lo, next); err != nil {
+					return err
+				} else if done {
+					continue
+				}
+			}
 			scores := rowvec.Matrix{Rows: last - first, Cols: hi - lo, Stride: hi - lo, Data: h.scores}
 			if err := rowvec.DotsAll(scores, rows(p.queries, first, last), rows(p.tokens.weight, lo, hi)); err != nil {
 				return err
