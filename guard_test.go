@@ -104,7 +104,7 @@ func TestStridesBeyond32Bits(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(21, 22))
 		near, angles, src := matrix(heap(), rng, rows, cols, 0), matrix(heap(), rng, rows, 18, 0), matrix(heap(), rng, rows, cols, 0)
-		vectors, sines := matrix(heap(), rng, 4, cols, 0), newWaves(heap64, rng, cols)
+		vectors, sines := matrix(heap(), rng, rows, cols, 0), newWaves(heap64, rng, cols)
 		for _, m := range []rowvec.Matrix{near, angles, src, vectors} {
 			unspoil(m.Data)
 		}
@@ -117,6 +117,20 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			},
 			"RotateAt": func(m, angles, _ rowvec.Matrix, _ waves) error {
 				return rowvec.RotateAt(m, m, rowvec.Rotation{Heads: 2, Interleaved: true}, angles, at)
+			},
+			"Rotate from there": func(m, angles, v rowvec.Matrix, _ waves) error {
+				return rowvec.Rotate(v, m, rowvec.Rotation{Heads: 1}, angles, 0, rows)
+			},
+			"BagMax": func(m, _, v rowvec.Matrix, _ waves) error {
+				return rowvec.BagMax(v, m, at, []int{0, 1, 2, 3, 4, 5, rows})
+			},
+			"Dots of there": func(m, _, v rowvec.Matrix, _ waves) error {
+				v.Cols = len(at)
+				return rowvec.Dots(v, m, src, at)
+			},
+			"Dots with there": func(m, _, v rowvec.Matrix, _ waves) error {
+				v.Cols = len(at)
+				return rowvec.Dots(v, src, m, at)
 			},
 			"LayerNorm": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.LayerNorm(m, m, v.Row(0), v.Row(1), 1e-5)

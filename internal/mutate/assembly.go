@@ -572,15 +572,20 @@ func (a *assembly) mutants(level, suffix string) []*mutant {
 	return all
 }
 
-// variant returns file s with mutant m in it, if it is in this file or a header, and only the functions that it changes,
-// called by their names and the mutant's number.
-func (a *assembly) variant(s *source, m *mutant, n int) string {
-	text := s.text
+// changedHeaders returns the header of file s that mutant m is in, if it is in one, as it becomes.
+func (a *assembly) changedHeaders(s *source, m *mutant) map[string]string {
 	for _, h := range a.headers[s.name] {
 		if h.name == m.File {
-			text = strings.Replace(text, `#include "`+h.name+`"`, mutated(h.text, m), 1)
+			return map[string]string{h.name: mutated(h.text, m)}
 		}
 	}
+	return nil
+}
+
+// variant returns file s with mutant m in it, if it is in this file, and only the functions that it changes, called by their
+// names and the mutant's number.
+func (a *assembly) variant(s *source, m *mutant, n int) string {
+	text := s.text
 	if m.File == s.name {
 		text = mutated(text, m)
 	}
@@ -604,11 +609,14 @@ func (a *assembly) variant(s *source, m *mutant, n int) string {
 // global matches what defines data that the whole package has, and which is there once.
 var global = regexp.MustCompile(`^(DATA|GLOBL)\s+·?\w+(\+\d+)?\(SB\)`)
 
-func renamed(function string, n int) string { return fmt.Sprintf("%s__%d", function, n) }
+// suffix is of one length, so that code that is the same is so but for it.
+func suffix(n int) string { return fmt.Sprintf("__mutant%04d", n) }
+
+func renamed(function string, n int) string { return function + suffix(n) }
 
 // dispatching returns file s with its functions renamed, and under their names functions that note that they have been
-// called and jump to the mutant that is chosen, if it has changed the function.
-func (a *assembly) dispatching(s *source, batch []*mutant, first int) (text string, functions int) {
+// called, counted from first on, and jump to the mutant that is chosen, if it has changed the function.
+func (a *assembly) dispatching(s *source, batch []*mutant, first int) string {
 	var b strings.Builder
 	for line := range strings.Lines(s.text) {
 		if t := textLine.FindStringSubmatch(line); t != nil {
@@ -617,12 +625,12 @@ func (a *assembly) dispatching(s *source, batch []*mutant, first int) (text stri
 		b.WriteString(line)
 	}
 	b.WriteString("\n")
-	for _, f := range s.order {
+	for i, f := range s.order {
 		decl := regexp.MustCompile(`TEXT ·` + f + `\(SB\),[^\n]*`).FindString(s.text)
 		table := "mutants_" + f + "<>"
 		for n := range len(batch) + 1 {
 			k := 0
-			if n > 0 && slices.Contains(batch[n-1].functions, f) {
+			if n > 0 && batch[n-1].Status == "" && slices.Contains(batch[n-1].functions, f) {
 				k = n
 			}
 			fmt.Fprintf(&b, "DATA %s+%d(SB)/8, $·%s(SB)\n", table, 8*n, renamed(f, k))
@@ -630,12 +638,11 @@ func (a *assembly) dispatching(s *source, batch []*mutant, first int) (text stri
 		fmt.Fprintf(&b, "GLOBL %s(SB), 16, $%d\n", table, 8*(len(batch)+1)) // 16 is NOPTR
 		if a.arch == "arm64" {
 			fmt.Fprintf(&b, "%s\n\tMOVD $1, R1\n\tMOVD $·mutateHits+%d(SB), R2\n\tMOVB R1, (R2)\n\tMOVD ·mutateNumber(SB), R1\n"+
-				"\tMOVD $%s(SB), R2\n\tMOVD (R2)(R1<<3), R2\n\tJMP (R2)\n\n", decl, first+functions, table)
+				"\tMOVD $%s(SB), R2\n\tMOVD (R2)(R1<<3), R2\n\tJMP (R2)\n\n", decl, first+i, table)
 		} else {
 			fmt.Fprintf(&b, "%s\n\tMOVB $1, ·mutateHits+%d(SB)\n\tMOVQ ·mutateNumber(SB), CX\n\tLEAQ %s(SB), AX\n"+
-				"\tMOVQ (AX)(CX*8), AX\n\tJMP AX\n\n", decl, first+functions, table)
+				"\tMOVQ (AX)(CX*8), AX\n\tJMP AX\n\n", decl, first+i, table)
 		}
-		functions++
 	}
-	return b.String(), functions
+	return b.String()
 }

@@ -26,7 +26,79 @@ type edit struct {
 	text       string
 }
 
-// readChecks returns the mutants of the conditions of a file, numbered from first on, and with them what the file becomes:
+// layers are the directories with more than checks in their files. What is changed of them is what guards an error about
+// arguments: in a function that is one of checks by its name or has an op, which such an error names, a condition that has
+// it return an error.
+var layers = []string{"lookup", "positional"}
+
+// isCheck reports whether a function is one of checks by its name.
+func isCheck(name string) bool {
+	return strings.HasPrefix(name, "check") || strings.HasPrefix(name, "Check")
+}
+
+// returnsError reports whether a function's last result is an error.
+func returnsError(f *ast.FuncType) bool {
+	if f.Results == nil {
+		return false
+	}
+	last, ok := f.Results.List[len(f.Results.List)-1].Type.(*ast.Ident)
+	return ok && last.Name == "error"
+}
+
+// hasOp reports whether anything in a function is called op.
+func hasOp(f *ast.FuncDecl) bool {
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		name, ok := n.(*ast.Ident)
+		found = found || ok && name.Name == "op"
+		return !found
+	})
+	return found
+}
+
+// guards reports whether anything in the body of a condition, in a function whose last result is an error, returns one.
+func guards(body ...ast.Node) bool {
+	found := false
+	for _, n := range body {
+		ast.Inspect(n, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit:
+				return false
+			case *ast.ReturnStmt:
+				if len(n.Results) > 0 {
+					last, ok := n.Results[len(n.Results)-1].(*ast.Ident)
+					found = found || !ok || last.Name != "nil"
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// passedOn reports whether what a function returns is what a check has found: a call of package check, or of a function
+// that is one of checks by its name.
+func passedOn(pkg string, f *ast.FuncType, results []ast.Expr) bool {
+	if !returnsError(f) || len(results) != f.Results.NumFields() {
+		return false
+	}
+	call, ok := results[len(results)-1].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return isCheck(f.Name) || pkg == "check"
+	case *ast.SelectorExpr:
+		if x, ok := f.X.(*ast.Ident); ok && x.Name == "check" {
+			return f.Sel.Name != "Value" && f.Sel.Name != "Nil" // these make errors, and find none
+		}
+		return isCheck(f.Sel.Name)
+	}
+	return false
+}
+
+// readChecks returns the mutants of the checks of a file, numbered from first on, and with them what the file becomes:
 // all of its mutants at once, of which a number chooses one when the program runs.
 func readChecks(read func(name string) (string, error), path, rel string, first int) (*checks, []*mutant, error) {
 	text, err := read(path)
@@ -40,12 +112,16 @@ func readChecks(read func(name string) (string, error), path, rel string, first 
 	}
 	c := &checks{path: path, pkg: file.Name.Name, text: text}
 	var all []*mutant
-	where := ""
+	where, named, about := "", false, ""
 	offset := func(p token.Pos) int { return set.Position(p).Offset }
-	source := func(e ast.Expr) string { return text[offset(e.Pos()):offset(e.End())] }
+	source := func(e ast.Node) string { return text[offset(e.Pos()):offset(e.End())] }
 	add := func(e ast.Expr, kind, is string) int {
+		about := about
+		if !strings.Contains(source(e), "err ") {
+			about = ""
+		}
 		all = append(all, &mutant{File: rel, Line: set.Position(e.Pos()).Line, Where: where, Level: "checks", Kind: kind,
-			Was: strings.Join(strings.Fields(source(e)), " "), Is: strings.Join(strings.Fields(is), " "), number: first + len(all)})
+			Was: about + strings.Join(strings.Fields(source(e)), " "), Is: strings.Join(strings.Fields(is), " "), number: first + len(all)})
 		return first + len(all) - 1
 	}
 	wrapped := func(e ast.Expr, inner string) string {
@@ -87,34 +163,68 @@ func readChecks(read func(name string) (string, error), path, rel string, first 
 		}
 		c.edits = append(c.edits, edit{offset(e.Pos()), offset(e.End()), inner})
 	}
-	for _, decl := range file.Decls {
-		f, ok := decl.(*ast.FuncDecl)
-		if !ok || f.Body == nil {
-			continue
+	everything := !slices.Contains(layers, filepath.Dir(rel))
+	var walk func(body ast.Node, f *ast.FuncType)
+	walk = func(body ast.Node, f *ast.FuncType) {
+		counts := func(body ...ast.Node) bool {
+			return everything || isCheck(where) || named && returnsError(f) && guards(body...)
 		}
-		where = f.Name.Name
-		ast.Inspect(f.Body, func(n ast.Node) bool {
+		// What sets the err that a condition is about stands in front of it, in the if or as the statement before.
+		before := map[*ast.IfStmt]ast.Stmt{}
+		ast.Inspect(body, func(n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.BlockStmt:
+				for i, s := range n.List {
+					if s, ok := s.(*ast.IfStmt); ok && i > 0 {
+						before[s] = n.List[i-1]
+					}
+				}
+			case *ast.FuncLit:
+				walk(n.Body, n.Type)
+				return false
 			case *ast.IfStmt:
-				condition(n.Cond)
+				if counts(n.Body) || n.Else != nil && counts(n.Else) {
+					if n.Init != nil {
+						before[n] = n.Init
+					}
+					if set, ok := before[n].(*ast.AssignStmt); ok {
+						about = strings.Join(strings.Fields(source(set)), " ") + "; "
+					}
+					condition(n.Cond)
+					about = ""
+				}
 			case *ast.SwitchStmt:
 				if n.Tag == nil {
 					for _, s := range n.Body.List {
-						for _, e := range s.(*ast.CaseClause).List {
-							condition(e)
+						if s := s.(*ast.CaseClause); counts(s) {
+							for _, e := range s.List {
+								condition(e)
+							}
 						}
 					}
 				}
 			case *ast.ReturnStmt:
 				for _, e := range n.Results {
-					if b, ok := e.(*ast.BinaryExpr); ok && slices.Contains([]token.Token{token.LAND, token.LOR, token.EQL, token.NEQ,
-						token.LSS, token.LEQ, token.GTR, token.GEQ}, b.Op) {
+					if b, ok := e.(*ast.BinaryExpr); ok && counts() && slices.Contains([]token.Token{token.LAND, token.LOR,
+						token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ}, b.Op) {
 						condition(e)
 					}
+				}
+				if passedOn(c.pkg, f, n.Results) {
+					e := n.Results[len(n.Results)-1]
+					k := add(e, "removed", "nil")
+					all[k-first].site = k
+					c.edits = append(c.edits, edit{offset(e.Pos()), offset(e.End()), fmt.Sprintf("mutateError(%d, %s)", k, source(e))})
 				}
 			}
 			return true
 		})
+	}
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Body != nil {
+			where, named = f.Name.Name, hasOp(f)
+			walk(f.Body, f.Type)
+		}
 	}
 	return c, all, nil
 }
@@ -129,28 +239,22 @@ func (c *checks) changed() string {
 	return text
 }
 
-// rootChecks are the files of package rowvec that check arguments, and internal/check. What the layers call past the checks,
-// and how errors are put, is no check.
-func rootChecks(root string) ([]string, error) {
+// checkFiles are the files of package rowvec that check arguments, internal/check, and the layers. What the layers call past
+// the checks of package rowvec, and how errors are put, is no check.
+func checkFiles(root string) ([]string, error) {
 	var files []string
-	names, err := filepath.Glob(filepath.Join(root, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range names {
-		name := filepath.Base(path)
-		if !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "kernels_") &&
-			name != "forward.go" && name != "errors.go" {
-			files = append(files, name)
+	for _, dir := range append([]string{".", "internal/check"}, layers...) {
+		names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		if err != nil {
+			return nil, err
 		}
-	}
-	more, err := filepath.Glob(filepath.Join(root, "internal", "check", "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range more {
-		if !strings.HasSuffix(path, "_test.go") {
-			files = append(files, filepath.Join("internal", "check", filepath.Base(path)))
+		for _, path := range names {
+			name := filepath.Base(path)
+			if strings.HasSuffix(name, "_test.go") || dir == "." &&
+				(strings.HasPrefix(name, "kernels_") || name == "forward.go" || name == "errors.go") {
+				continue
+			}
+			files = append(files, filepath.Join(dir, name))
 		}
 	}
 	return files, nil

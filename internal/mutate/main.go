@@ -84,6 +84,7 @@ type options struct {
 	checks, list, all, verbose bool
 	arch, level, exec          string
 	sample, jobs, batch        int
+	part                       string
 	seed                       uint64
 	match                      string
 	json                       string
@@ -99,9 +100,10 @@ func main() {
 	flag.StringVar(&o.exec, "exec", "", "command that runs tests, as for go test -exec")
 	flag.IntVar(&o.sample, "sample", 0, "try so many mutants at each level, drawn by chance, and not all")
 	flag.Uint64Var(&o.seed, "seed", 1, "what the sample is drawn by")
+	flag.StringVar(&o.part, "part", "", "try part I of N, such as 3/40, each a sample; together they are all")
 	flag.StringVar(&o.match, "match", "", "only mutants that a regular expression matches, as -list prints them")
 	flag.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "tests to run at once")
-	flag.IntVar(&o.batch, "batch", 60, "mutants in one binary")
+	flag.IntVar(&o.batch, "batch", 200, "mutants in one binary")
 	flag.StringVar(&o.json, "json", "", "file for all mutants and what became of them, a line of JSON each")
 	flag.BoolVar(&o.list, "list", false, "list the mutants, and try none")
 	flag.BoolVar(&o.all, "all", false, "try those listed as equivalent too, and report those that are caught")
@@ -139,6 +141,12 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	part, parts := 1, 1
+	if o.part != "" {
+		if n, err := fmt.Sscanf(o.part, "%d/%d", &part, &parts); n < 2 || err != nil || part < 1 || part > parts {
+			return false, fmt.Errorf("no part %q: I/N, with I from 1 to N", o.part)
+		}
+	}
 	p := &project{slow: 2}
 	if p.root, err = filepath.Abs(o.root); err != nil {
 		return false, err
@@ -168,9 +176,13 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 	// chosen draws the sample, and settles what of it is equivalent.
 	chosen := func(mutants []*mutant) []*mutant {
 		mutants = slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return !matching.MatchString(m.String()) })
-		if o.sample > 0 {
-			mutants = drawn(mutants, o.sample, o.seed)
+		if o.sample > 0 || parts > 1 {
+			mutants = drawn(mutants, o.seed)
 		}
+		if o.sample > 0 {
+			mutants = mutants[:min(o.sample, len(mutants))]
+		}
+		mutants = mutants[len(mutants)*(part-1)/parts : len(mutants)*part/parts]
 		for _, m := range mutants {
 			for _, r := range rules {
 				if r.pattern.MatchString(m.key()) {
@@ -191,7 +203,7 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 		ways = strings.Split(o.level, ",")
 	}
 	if o.checks {
-		files, err := rootChecks(p.root)
+		files, err := checkFiles(p.root)
 		if err != nil {
 			return false, err
 		}
@@ -216,6 +228,7 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		var b *builder
 		for _, level := range ways {
 			suffix, known := levels[level]
 			if !known {
@@ -224,13 +237,18 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 			mutants := chosen(a.mutants(level, suffix))
 			all = append(all, mutants...)
 			left := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return m.Status != "" })
-			if o.list {
+			if o.list || len(left) == 0 {
 				continue
+			}
+			if b == nil {
+				if b, err = p.newBuilder(a, module, name); err != nil {
+					return false, err
+				}
 			}
 			at := *p
 			at.env = slices.Clone(p.env)
 			at.at(level)
-			if err := at.runAssembly(a, module, name, left, o.jobs, o.batch); err != nil {
+			if err := at.runAssembly(b, left, o.jobs, o.batch); err != nil {
 				return false, err
 			}
 		}
@@ -252,8 +270,9 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 	return share >= o.least/100, nil
 }
 
-// drawn draws n mutants, in the order of a hash of what they are: so whatever else changes, those that stay are drawn again.
-func drawn(mutants []*mutant, n int, seed uint64) []*mutant {
+// drawn returns mutants in the order in which they are drawn, that of a hash of what they are: so whatever else changes,
+// those that stay are drawn again.
+func drawn(mutants []*mutant, seed uint64) []*mutant {
 	rank := map[*mutant]uint64{}
 	seen := map[string]int{} // a statement may be in a function twice
 	for _, m := range mutants {
@@ -266,7 +285,7 @@ func drawn(mutants []*mutant, n int, seed uint64) []*mutant {
 	}
 	mutants = slices.Clone(mutants)
 	slices.SortFunc(mutants, func(a, b *mutant) int { return cmp.Compare(rank[a], rank[b]) })
-	return mutants[:min(n, len(mutants))]
+	return mutants
 }
 
 // at has tests run at a level, and none of those that the clock judges.

@@ -85,7 +85,7 @@ func TestEquivalents(t *testing.T) {
 			all = append(all, a.mutants(level, levels[level])...)
 		}
 	}
-	files, err := rootChecks("../..")
+	files, err := checkFiles("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -405,40 +405,35 @@ func (p *project) runChecks(module string, files []string, chosen func([]*mutant
 }
 
 // runAssembly tries mutants of assembly, a batch of them in one binary.
-func (p *project) runAssembly(a *assembly, module, name string, left []*mutant, jobs, size int) error {
-	if len(left) == 0 {
-		return nil
-	}
-	include, err := p.asmHeader(name)
-	if err != nil {
-		return err
-	}
-	var functions []string
-	for _, s := range a.files {
-		functions = append(functions, s.order...)
-	}
+func (p *project) runAssembly(builder *builder, left []*mutant, jobs, size int) error {
 	h := &history{last: map[string]int{}}
 	var tests []*test
-	objects := map[string][]byte{}
 	done := 0
 	for batch := range slices.Chunk(left, size) {
-		b, built, err := p.buildBatch(a, module, name, batch, include, objects, len(functions))
+		p.out(false, "building %d mutants", len(batch))
+		b, err := builder.build(batch, jobs)
 		if err != nil {
 			return err
 		}
-		done += len(batch) - len(built)
 		if tests == nil {
 			if tests, err = p.tests(b); err != nil {
 				return err
 			}
 		}
+		var built []*mutant
 		numbers := map[*mutant]int{}
-		for i, m := range built {
-			numbers[m] = i + 1
+		for i, m := range batch {
+			if m.Status == "" {
+				built = append(built, m)
+				numbers[m] = i + 1
+			}
 		}
+		done += len(batch) - len(built)
 		each(p, built, jobs, &done, len(left), func(m *mutant) {
 			p.try(m, tests, h, func(t *test) bool {
-				return slices.ContainsFunc(m.functions, func(f string) bool { return t.hits[slices.Index(functions, f)] != 0 })
+				return slices.ContainsFunc(m.functions, func(f string) bool {
+					return t.hits[slices.Index(builder.functions, f)] != 0
+				})
 			}, func(*test) *binary { return b }, numbers[m])
 		})
 		os.RemoveAll(filepath.Dir(b.path))
@@ -446,118 +441,8 @@ func (p *project) runAssembly(a *assembly, module, name string, left []*mutant, 
 	return nil
 }
 
-// asmHeader has go_asm.h made, and returns the directory it is in.
-func (p *project) asmHeader(name string) (string, error) {
-	o, err := p.overlay(map[string]string{"zz_mutate.go": hook(name, 1) + fmt.Sprintf("\n// %d\n", time.Now().UnixNano())})
-	if err != nil {
-		return "", err
-	}
-	out, err := p.command(".", "go", "build", "-work", "-overlay", o, ".")
-	if err != nil {
-		return "", err
-	}
-	m := regexp.MustCompile(`(?m)^WORK=(.*)$`).FindStringSubmatch(out)
-	if m == nil {
-		return "", fmt.Errorf("go build -work says nothing of its directory: %s", out)
-	}
-	defer os.RemoveAll(m[1])
-	headers, err := filepath.Glob(filepath.Join(m[1], "*", "go_asm.h"))
-	if err != nil || len(headers) != 1 {
-		return "", fmt.Errorf("%d files go_asm.h in %s: %v", len(headers), m[1], err)
-	}
-	text, err := readFile(headers[0])
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(p.tmp, "include")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	return dir, os.WriteFile(filepath.Join(dir, "go_asm.h"), []byte(text), 0o600)
-}
-
-// buildBatch builds the tests with those mutants of a batch that can be assembled, which it returns.
-func (p *project) buildBatch(a *assembly, module, name string, batch []*mutant, include string,
-	objects map[string][]byte, functions int) (*binary, []*mutant, error) {
-	p.out(false, "building %d mutants", len(batch))
-	settings, err := p.command(".", "go", "env", "GOTOOLDIR", "GOROOT")
-	if err != nil {
-		return nil, nil, err
-	}
-	tools, goroot, _ := strings.Cut(strings.TrimSpace(settings), "\n")
-	object := filepath.Join(p.tmp, "object.o")
-	trial := filepath.Join(p.tmp, "trial.s")
-	assemble := func(text string) (code []byte, failure string, err error) {
-		if err := os.WriteFile(trial, []byte(text), 0o600); err != nil {
-			return nil, "", err
-		}
-		args := []string{"-p", module, "-I", include, "-I", filepath.Join(goroot, "pkg", "include"), "-D", "GOOS_linux",
-			"-D", "GOARCH_" + a.arch, "-D", "GOAMD64_v1", "-o", object, trial}
-		if out, err := p.command(".", filepath.Join(tools, "asm"), args...); err != nil {
-			return nil, firstLine(out), nil
-		}
-		code, err = os.ReadFile(object)
-		return code, "", err
-	}
-	var built []*mutant
-	files := map[string]string{}
-	for _, m := range batch {
-		n, same := len(built)+1, true
-		mine := map[string]string{}
-		for _, s := range a.files {
-			if !slices.ContainsFunc(s.order, func(f string) bool { return slices.Contains(m.functions, f) }) {
-				continue
-			}
-			code, failure, err := assemble(a.variant(s, m, 0))
-			if err != nil {
-				return nil, nil, err
-			}
-			if code == nil {
-				m.Status, m.Reason = notBuilt, failure
-				break
-			}
-			name := s.name + strings.Join(m.functions, " ")
-			if objects[name] == nil {
-				if objects[name], failure, err = assemble(a.variant(s, &mutant{functions: m.functions}, 0)); objects[name] == nil {
-					return nil, nil, fmt.Errorf("%s, unchanged: %s %v", s.name, failure, err)
-				}
-			}
-			same = same && bytes.Equal(code, objects[name])
-			mine[fmt.Sprintf("zz_mutate_%d_%s", n, s.name)] = a.variant(s, m, n)
-		}
-		if m.Status != "" {
-			continue
-		}
-		if same {
-			m.Status, m.Reason = equivalent, sameCode
-			continue
-		}
-		built = append(built, m)
-		for name, text := range mine {
-			files[name] = text
-		}
-	}
-	first := 0
-	for _, s := range a.files {
-		text, n := a.dispatching(s, built, first)
-		files[s.name] = text
-		first += n
-	}
-	files["zz_mutate.go"] = hook(name, max(functions, 1))
-	files["zz_mutate_test.go"] = mainTest(name, []string{module})
-	o, err := p.overlay(files)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := p.build(".", o)
-	return b, built, err
-}
-
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if _, after, found := strings.Cut(s, "trial.s:"); found {
-		return after
-	}
 	return s
 }
 

@@ -1,0 +1,130 @@
+package lookup_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+// TestGreatestOptions: the greatest numbers that options take are taken.
+func TestGreatestOptions(t *testing.T) {
+	for name, option := range map[string]lookup.Option{
+		"Normal": lookup.Normal(math.MaxFloat32, 1), "MaxNorm": lookup.MaxNorm(math.MaxFloat64, 2), "Padding": lookup.Padding(1),
+	} {
+		if _, err := lookup.NewEmbedding(2, 1, option); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	tokens := must(lookup.NewEmbedding(2, 1))
+	if _, err := lookup.NewLayer(tokens, nil, lookup.LayerNorm(math.MaxFloat32)); err != nil {
+		t.Error(err)
+	}
+	// An option that is right hides none that is wrong.
+	if _, err := lookup.NewEmbedding(2, 1, lookup.Padding(0), lookup.Workers(-1)); err == nil {
+		t.Error("-1 workers beside padding id 0")
+	}
+}
+
+// TestDropoutOfWideTables: dropout reaches to 2^36 columns, which nobody looks at while a layer is made.
+func TestDropoutOfWideTables(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 || race.Enabled {
+		t.Skip("a slice that is not there")
+	}
+	most := uint64(1) << 36
+	for _, c := range []struct {
+		dim uint64
+		p   float64
+		ok  bool
+	}{{most, 0.5, true}, {most + 1, 0.5, false}, {most + 1, 0, true}} {
+		dim := int(c.dim)
+		wide := rowvec.Matrix{Rows: 1, Cols: dim, Stride: dim, Data: unsafe.Slice(new(float32), dim)}
+		layer, err := lookup.NewLayer(must(lookup.FromMatrix(wide)), nil, lookup.Dropout(c.p, 1))
+		if shape := (*rowvec.ShapeError)(nil); (err == nil) != c.ok || c.ok == (layer == nil) || !c.ok && !errors.As(err, &shape) {
+			t.Errorf("dim %d, dropout %v: %v, error %v", c.dim, c.p, layer, err)
+		}
+	}
+}
+
+// TestStepBatchOfAnotherStride has a table that begins where that of the optimizer does.
+func TestStepBatchOfAnotherStride(t *testing.T) {
+	m := filled(3, 4)
+	o := must(lookup.NewOptimizer(must(lookup.FromMatrix(m)).Parameters()[0], lookup.SGD{Rate: 0.1}))
+	m.Stride--
+	if err := o.StepBatch(must(lookup.FromMatrix(m)), lookup.Sequence([]int{1}), filled(1, 4)); err == nil {
+		t.Error("the rows of the embedding are others")
+	}
+}
+
+// TestFrequencyInLayers: gradients divided by the number of occurrences are those of the tokens, which leave the positions'
+// as they are; a frozen table has none.
+func TestFrequencyInLayers(t *testing.T) {
+	in, dOut := lookup.Sequence([]int{1, 2, 1}), filled(3, 5)
+	gradients := func(options ...lookup.Option) (token, position []float32) {
+		tokens := must(lookup.FromMatrix(filled(4, 5), options...))
+		layer := must(lookup.NewLayer(tokens, must(positional.LearnedFrom(filled(6, 5)))))
+		grads := layer.NewGradients()
+		if err := layer.Backward(grads, in, dOut); err != nil {
+			t.Fatal(err)
+		}
+		return grads[0].Data, grads[1].Data
+	}
+	_, want := gradients()
+	for _, frozen := range []bool{false, true} {
+		options := []lookup.Option{lookup.ScaleGradByFrequency()}
+		if frozen {
+			options = append(options, lookup.Frozen())
+		}
+		token, position := gradients(options...)
+		if !slices.Equal(position, want) {
+			t.Errorf("frozen %v: gradients of positions %v, want %v", frozen, position, want)
+		}
+		if zero := !slices.ContainsFunc(token, func(x float32) bool { return x != 0 }); zero != frozen {
+			t.Errorf("frozen %v: gradients of tokens %v", frozen, token)
+		}
+	}
+}
+
+// TestEachPartOfInputsApart has a result share memory with one part of an input that has all of them.
+func TestEachPartOfInputsApart(t *testing.T) {
+	e := must(lookup.FromMatrix(filled(7, 2)))
+	for _, shared := range []string{"ids", "weights", "positions", "types", "offsets"} {
+		memory := make([]float32, 16)
+		ints := func(name string, values ...int) []int {
+			if name == shared {
+				s := unsafe.Slice((*int)(unsafe.Pointer(unsafe.SliceData(memory))), len(values))
+				copy(s, values)
+				return s
+			}
+			return values
+		}
+		weights := []float32{1, 1}
+		if shared == "weights" {
+			weights = memory[:2]
+		}
+		in := lookup.Ragged(ints("ids", 1, 2), ints("offsets", 0, 2)).At(ints("positions", 0, 0)).Types(ints("types", 0, 0)).Weighted(weights)
+		err := e.Forward(rowvec.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: memory}, in)
+		if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Src != shared {
+			t.Errorf("%s: %v", shared, err)
+		}
+	}
+}
+
+// TestAddToIDs has a dense gradient in the memory of the ids.
+func TestAddToIDs(t *testing.T) {
+	g := must(lookup.NewGradient(2, 1))
+	if err := g.SetDense(filled(2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	dense := rowvec.Matrix{Rows: 2, Cols: 1, Stride: 1, Data: unsafe.Slice((*float32)(unsafe.Pointer(&g.IDs()[0])), 2)}
+	err := g.AddTo(dense)
+	if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Op != "lookup.Gradient.AddTo" {
+		t.Error(err)
+	}
+}

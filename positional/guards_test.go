@@ -1,0 +1,110 @@
+package positional
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec"
+)
+
+// anyScaling is somebody's Scaling, whose frequencies it leaves to a function.
+type anyScaling func(length int) (Frequencies, error)
+
+func (anyScaling) Kind() string   { return "any" }
+func (anyScaling) String() string { return "any" }
+func (anyScaling) ByLength() bool { return true }
+
+func (s anyScaling) Frequencies(dim int, base float64, length int) (Frequencies, error) { return s(length) }
+
+// TestScalingThatFails: what a Scaling says of a length is what the call for so many positions comes to.
+func TestScalingThatFails(t *testing.T) {
+	wrong := errors.New("too long")
+	r := made(NewRotary(4, Scaled(anyScaling(func(length int) (Frequencies, error) {
+		if length > 10 {
+			return Frequencies{}, wrong
+		}
+		return Frequencies{Base: 10000, Amplitude: 1}, nil
+	})), Table(3)))
+	for length := 10; length <= 11; length++ {
+		want := error(nil)
+		if length > 10 {
+			want = wrong
+		}
+		x := filled(2, 8)
+		at := []int{0, length - 1}
+		for name, err := range map[string]error{
+			"Angles":  r.Angles(filled(2, 4), length-2),
+			"Apply":   r.Apply(x, x, 2, 2, length-2),
+			"ApplyAt": r.ApplyAt(x, x, 2, at),
+		} {
+			if err != want {
+				t.Errorf("%s of %d positions: error %v, want %v", name, length, err, want)
+			}
+		}
+	}
+}
+
+// TestFrequenciesOfAnyScaling: of what a Scaling gives, all that is finite is taken, and nothing else.
+func TestFrequenciesOfAnyScaling(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		f  Frequencies
+		ok bool
+	}{
+		{Frequencies{Base: math.MaxFloat64, Amplitude: math.MaxFloat32, Multipliers: []float64{0, math.MaxFloat64}}, true},
+		{Frequencies{Base: 2, Amplitude: -math.MaxFloat32}, true},
+		{Frequencies{Base: inf, Amplitude: 1}, false},
+		{Frequencies{Base: 1, Amplitude: 1}, false},
+		{Frequencies{Base: 2, Amplitude: math.MaxFloat64}, false},
+		{Frequencies{Base: 2, Amplitude: 1, Multipliers: []float64{1, inf}}, false},
+		{Frequencies{Base: 2, Amplitude: 1, Multipliers: []float64{1, -math.SmallestNonzeroFloat64}}, false},
+		{Frequencies{Base: 2, Amplitude: 1, Multipliers: []float64{1}}, false},
+	} {
+		_, err := NewRotary(4, Scaled(anyScaling(func(int) (Frequencies, error) { return c.f, nil })))
+		if (err == nil) != c.ok {
+			t.Errorf("%+v: error %v", c.f, err)
+		}
+	}
+}
+
+// TestGreatestScalings: the greatest numbers that each Scaling takes are taken.
+func TestGreatestScalings(t *testing.T) {
+	const most = math.MaxFloat64
+	for _, c := range []struct {
+		s  Scaling
+		ok bool
+	}{
+		{Linear{Factor: most}, true},
+		{YaRN{Factor: 2, Original: 8, Attention: most}, true},
+		{YaRN{Factor: 2, Original: 8, BetaFast: most}, true},
+		{Llama3{Factor: 8, Original: 8, LowFrequency: 1, HighFrequency: most}, true},
+		{LongRoPE{Factor: 2, Original: 8, Attention: most, Short: []float64{most, 1}, Long: []float64{1, most}}, true},
+		{LongRoPE{Factor: 2, Original: 8, Short: []float64{math.Copysign(0, -1), 1}, Long: []float64{1, 1}}, false},
+		{LongRoPE{Factor: 2, Original: 8, Short: []float64{1, 1}, Long: []float64{1, math.SmallestNonzeroFloat64}}, false},
+	} {
+		if _, err := c.s.Frequencies(4, 10000, 16); (err == nil) != c.ok {
+			t.Errorf("%+v: error %v", c.s, err)
+		}
+	}
+	if _, err := (NTK{Factor: 1}).Frequencies(2, most, 16); err != nil {
+		t.Errorf("the greatest base: %v", err)
+	}
+}
+
+// TestCountInTheMemoryOfIDs: positions go into the place of ids of their size, and of no others.
+func TestCountInTheMemoryOfIDs(t *testing.T) {
+	memory := make([]int64, 8)
+	at := unsafe.Slice((*int)(unsafe.Pointer(&memory[0])), 4)
+	same, other := error(nil), error(nil)
+	ids64, ids32 := memory[:4], unsafe.Slice((*int32)(unsafe.Pointer(&memory[0])), 4)
+	if unsafe.Sizeof(at[0]) == 8 {
+		same, other = CountPositions(at, ids64, 4, 1, 0), CountPositions(at, ids32, 4, 1, 0)
+	} else {
+		same, other = CountPositions(at, ids32, 4, 1, 0), CountPositions(at, ids64, 4, 1, 0)
+	}
+	if overlap := (*rowvec.OverlapError)(nil); same != nil || !errors.As(other, &overlap) {
+		t.Errorf("of the same size: %v; of another: %v", same, other)
+	}
+}
