@@ -112,6 +112,7 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			copy(farAngles.Row(i), angles.Row(i))
 		}
 		for name, run := range map[string]func(m, angles, v rowvec.Matrix, w waves) error{
+			"Embed": func(m, _, v rowvec.Matrix, _ waves) error { return rowvec.Embed(v, src, at, 2, m, 1, 3) },
 			"Rotate": func(m, angles, _ rowvec.Matrix, _ waves) error {
 				return rowvec.Rotate(m, m, rowvec.Rotation{Heads: 1}, angles, 0, rows)
 			},
@@ -121,6 +122,14 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"Rotate from there": func(m, angles, v rowvec.Matrix, _ waves) error {
 				return rowvec.Rotate(v, m, rowvec.Rotation{Heads: 1}, angles, 0, rows)
 			},
+			"Dropout": func(m, _, v rowvec.Matrix, _ waves) error {
+				return rowvec.Dropout(m, src, rowvec.Mask{P: 0.5})
+			},
+			"Dropout from there": func(m, _, v rowvec.Matrix, _ waves) error {
+				return rowvec.Dropout(v, m, rowvec.Mask{P: 0.5})
+			},
+			"AddBatches": func(m, _, v rowvec.Matrix, _ waves) error { m.Rows = 3; return rowvec.AddBatches(m, src) },
+			"AddBatches of there": func(m, _, v rowvec.Matrix, _ waves) error { v.Rows = 3; return rowvec.AddBatches(v, m) },
 			"BagMax": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.BagMax(v, m, at, []int{0, 1, 2, 3, 4, 5, rows})
 			},

@@ -89,6 +89,16 @@ func TestRotateHeads(t *testing.T) {
 	})
 }
 
+// TestRotateRest has every number of columns behind those that are rotated.
+func TestRotateRest(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(36, 1))
+		for rest := range 100 {
+			compareRotate[int32](t, heap, rng, turn{heads: 2, dim: 6 + rest, n: 6, rows: 4, seq: 2, interleaved: rest%2 == 0})
+		}
+	})
+}
+
 func TestRotateEveryIDType(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(33, 1))

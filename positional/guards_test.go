@@ -16,7 +16,9 @@ func (anyScaling) Kind() string   { return "any" }
 func (anyScaling) String() string { return "any" }
 func (anyScaling) ByLength() bool { return true }
 
-func (s anyScaling) Frequencies(dim int, base float64, length int) (Frequencies, error) { return s(length) }
+func (s anyScaling) Frequencies(dim int, base float64, length int) (Frequencies, error) {
+	return s(length)
+}
 
 // TestScalingThatFails: what a Scaling says of a length is what the call for so many positions comes to.
 func TestScalingThatFails(t *testing.T) {

@@ -187,7 +187,7 @@ func readChecks(read func(name string) (string, error), path, rel string, first 
 					if n.Init != nil {
 						before[n] = n.Init
 					}
-					if set, ok := before[n].(*ast.AssignStmt); ok {
+					if set, ok := before[n].(*ast.AssignStmt); ok && strings.Contains(source(set), "err") {
 						about = strings.Join(strings.Fields(source(set)), " ") + "; "
 					}
 					condition(n.Cond)

@@ -147,7 +147,7 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 			return false, fmt.Errorf("no part %q: I/N, with I from 1 to N", o.part)
 		}
 	}
-	p := &project{slow: 2}
+	p := &project{slow: 1}
 	if p.root, err = filepath.Abs(o.root); err != nil {
 		return false, err
 	}
