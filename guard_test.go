@@ -128,7 +128,7 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"Dropout from there": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.Dropout(v, m, rowvec.Mask{P: 0.5})
 			},
-			"AddBatches": func(m, _, v rowvec.Matrix, _ waves) error { m.Rows = 3; return rowvec.AddBatches(m, src) },
+			"AddBatches":          func(m, _, v rowvec.Matrix, _ waves) error { m.Rows = 3; return rowvec.AddBatches(m, src) },
 			"AddBatches of there": func(m, _, v rowvec.Matrix, _ waves) error { v.Rows = 3; return rowvec.AddBatches(v, m) },
 			"BagMax": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.BagMax(v, m, at, []int{0, 1, 2, 3, 4, 5, rows})

@@ -52,13 +52,46 @@ func TestDropoutOfWideTables(t *testing.T) {
 	}
 }
 
-// TestStepBatchOfAnotherStride has a table that begins where that of the optimizer does.
-func TestStepBatchOfAnotherStride(t *testing.T) {
+// TestStepBatchOfAnotherTable has a table that begins where that of the optimizer does.
+func TestStepBatchOfAnotherTable(t *testing.T) {
 	m := filled(3, 4)
 	o := must(lookup.NewOptimizer(must(lookup.FromMatrix(m)).Parameters()[0], lookup.SGD{Rate: 0.1}))
-	m.Stride--
-	if err := o.StepBatch(must(lookup.FromMatrix(m)), lookup.Sequence([]int{1}), filled(1, 4)); err == nil {
-		t.Error("the rows of the embedding are others")
+	for name, spoil := range map[string]func(m *rowvec.Matrix){
+		"stride": func(m *rowvec.Matrix) { m.Stride-- },
+		"rows":   func(m *rowvec.Matrix) { m.Rows-- },
+		"cols":   func(m *rowvec.Matrix) { m.Cols-- },
+	} {
+		other := m
+		spoil(&other)
+		var value *rowvec.ValueError
+		if err := o.StepBatch(must(lookup.FromMatrix(other)), lookup.Sequence([]int{1}), filled(1, 4)); !errors.As(err, &value) {
+			t.Errorf("another number of %s: %v", name, err)
+		}
+	}
+}
+
+// TestStepBatchInTheMemoryOfIDs has ids in the memory of a table and of a state, both of zeros.
+func TestStepBatchInTheMemoryOfIDs(t *testing.T) {
+	table := must(rowvec.NewMatrix(3, 4))
+	e := must(lookup.FromMatrix(table))
+	o := must(lookup.NewOptimizer(e.Parameters()[0], lookup.Adagrad{Rate: 0.1}))
+	for name, m := range map[string]rowvec.Matrix{"table": table, "state": o.State()[0].Value} {
+		ids := unsafe.Slice((*int)(unsafe.Pointer(&m.Data[0])), 2)
+		err := o.StepBatch(e, lookup.Sequence(ids), filled(2, 4))
+		if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Dst != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFrozenBag: a frozen table has no gradient.
+func TestFrozenBag(t *testing.T) {
+	for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
+		bag := must(lookup.NewBag(must(lookup.FromMatrix(filled(4, 3), lookup.Frozen())), pooling))
+		g := must(lookup.NewGradient(4, 3))
+		if err := bag.BackwardSparse(g, lookup.Batch([]int{1, 2}, 2), filled(1, 3)); err != nil || len(g.IDs()) != 0 {
+			t.Errorf("%v: ids %v, error %v", pooling, g.IDs(), err)
+		}
 	}
 }
 

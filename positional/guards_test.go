@@ -110,3 +110,14 @@ func TestCountInTheMemoryOfIDs(t *testing.T) {
 		t.Errorf("of the same size: %v; of another: %v", same, other)
 	}
 }
+
+// TestRotateWithinAnotherStride: a rotation is in place only where the rows are the same ones.
+func TestRotateWithinAnotherStride(t *testing.T) {
+	m := filled(3, 4)
+	other := m
+	other.Stride--
+	err := made(NewRotary(4)).Apply(m, other, 1, 3, 0)
+	if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Op != "positional.Rotary.Apply" {
+		t.Error(err)
+	}
+}
