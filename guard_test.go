@@ -77,22 +77,29 @@ func sparse(t *testing.T, rows, cols, stride int) rowvec.Matrix {
 	size := ((rows-1)*stride + cols) * 4
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
 	if err != nil {
-		t.Skip("no sparse mapping of 16 GiB here: ", err)
+		t.Skipf("no sparse mapping of %d GiB here: %v", size>>30, err)
 	}
 	t.Cleanup(func() { unix.Munmap(mem) })
 	return rowvec.Matrix{Rows: rows, Cols: cols, Stride: stride, Data: unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), size/4)}
 }
 
-// TestBeyond32Bits reads and writes rows whose elements lie beyond 2^32, in a mapping of which only those pages exist.
+// TestBeyond32Bits reads and writes rows whose elements lie beyond 2^32, and rows whose ids do, in mappings of which only
+// those pages exist.
 func TestBeyond32Bits(t *testing.T) {
-	const cols, last = 19, 1<<12 + 2
-	m := sparse(t, last+1, cols, 1<<20)
+	half := uint64(1) << 31 // no constant, which is too large where int has 32 bits
 	isatest.Each(t, func(t *testing.T) {
-		for i := range cols {
-			m.Row(last)[i], m.Row(1)[i] = float32(i), -1
+		for _, cols := range []int{19, 35} {
+			for last, stride := range map[int]int{1<<12 + 2: 1 << 20, int(2*half) + 1: cols} {
+				m := sparse(t, last+1, cols, stride)
+				for i := range cols {
+					m.Row(last)[i], m.Row(1)[i] = float32(i), -1
+				}
+				if stride > cols {
+					beyond32Bits(t, m, []uint32{uint32(last), 1, uint32(last)})
+				}
+				beyond32Bits(t, m, []int64{int64(last), 1, int64(last)})
+			}
 		}
-		beyond32Bits(t, m, []uint32{uint32(last), 1, uint32(last)})
-		beyond32Bits(t, m, []int64{int64(last), 1, int64(last)})
 	})
 }
 

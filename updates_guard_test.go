@@ -10,56 +10,66 @@ import (
 	"github.com/rowvec/rowvec/internal/isatest"
 )
 
-// TestUpdatesBeyond32Bits updates rows whose elements lie beyond 2^32, of a table and of states with different strides, in
+// TestUpdatesBeyond32Bits updates rows whose elements or ids lie beyond 2^32, of a table and of states with different strides, in
 // mappings of which only those pages exist.
 func TestUpdatesBeyond32Bits(t *testing.T) {
-	const cols, rows, last = 19, 1<<12 + 3, 1<<12 + 2
+	half := uint64(1) << 31 // no constant, which is too large where int has 32 bits
+	isatest.Each(t, func(t *testing.T) {
+		for _, cols := range []int{19, 35} {
+			for last, stride := range map[int]int{1<<12 + 2: 1 << 20, int(2*half) + 1: cols} {
+				updatesBeyond32Bits(t, cols, last, stride)
+			}
+		}
+	})
+}
+
+func updatesBeyond32Bits(t *testing.T, cols, last, stride int) {
+	t.Helper()
+	rows := last + 1
 	states := [3]rowvec.Matrix{
-		sparse(t, rows, cols, 1<<20), sparse(t, rows, cols, 1<<20+8), sparse(t, rows, cols, 1<<20+16),
+		sparse(t, rows, cols, stride), sparse(t, rows, cols, stride+8), sparse(t, rows, cols, stride+16),
 	}
 	ids, near := []int64{int64(last), 1, int64(last)}, []int64{1, 0, 1}
-	sums, nearSums := make([]float32, rows), make([]float32, 2)
+	sums, nearSums := sparse(t, 1, rows, rows).Data, make([]float32, 2)
 	grad := matrix(heap(), rand.New(rand.NewPCG(23, 24)), 3, cols, 0)
 	ordinary(grad.Data)
 	var dense [3]rowvec.Matrix
 	for i := range dense {
 		dense[i], _ = rowvec.NewMatrix(2, cols)
 	}
-	isatest.Each(t, func(t *testing.T) {
-		for _, update := range []struct {
-			name string
-			run  func(m [3]rowvec.Matrix, sums []float32, ids []int64) error
-		}{
-			{"UpdateSGD", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
-				return rowvec.UpdateSGD(m[0], ids, grad, 0.1, 0.01)
-			}},
-			{"UpdateAdagrad", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
-				return rowvec.UpdateAdagrad(m[0], m[1], ids, grad, 0.1, 1e-3)
-			}},
-			{"UpdateRowAdagrad", func(m [3]rowvec.Matrix, sums []float32, ids []int64) error {
-				return rowvec.UpdateRowAdagrad(m[0], sums, ids, grad, 0.1, 1e-3)
-			}},
-			{"UpdateAdam", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
-				return rowvec.UpdateAdam(m[0], m[1], m[2], ids, grad,
-					rowvec.AdamStep{MeanWeight: 0.1, SquareWeight: 0.1, Rate: 0.1, Epsilon: 1e-3, Keep: 1})
-			}},
-		} {
-			if err := update.run(states, sums, ids); err != nil {
-				t.Fatal(err)
-			}
-			if err := update.run(dense, nearSums, near); err != nil {
-				t.Fatal(err)
-			}
-			for i := range states {
-				for row, far := range []int{1, last} {
-					if d := diff(states[i].Row(far), dense[i].Row(row), false); d != "" {
-						t.Fatalf("%s, matrix %d, row %d: %s", update.name, i, far, d)
-					}
+	for _, update := range []struct {
+		name string
+		run  func(m [3]rowvec.Matrix, sums []float32, ids []int64) error
+	}{
+		{"UpdateSGD", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
+			return rowvec.UpdateSGD(m[0], ids, grad, 0.1, 0.01)
+		}},
+		{"UpdateAdagrad", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
+			return rowvec.UpdateAdagrad(m[0], m[1], ids, grad, 0.1, 1e-3)
+		}},
+		{"UpdateRowAdagrad", func(m [3]rowvec.Matrix, sums []float32, ids []int64) error {
+			return rowvec.UpdateRowAdagrad(m[0], sums, ids, grad, 0.1, 1e-3)
+		}},
+		{"UpdateAdam", func(m [3]rowvec.Matrix, _ []float32, ids []int64) error {
+			return rowvec.UpdateAdam(m[0], m[1], m[2], ids, grad,
+				rowvec.AdamStep{MeanWeight: 0.1, SquareWeight: 0.1, Rate: 0.1, Epsilon: 1e-3, Keep: 1})
+		}},
+	} {
+		if err := update.run(states, sums, ids); err != nil {
+			t.Fatal(err)
+		}
+		if err := update.run(dense, nearSums, near); err != nil {
+			t.Fatal(err)
+		}
+		for i := range states {
+			for row, far := range []int{1, last} {
+				if d := diff(states[i].Row(far), dense[i].Row(row), false); d != "" {
+					t.Fatalf("%s, matrix %d, row %d: %s", update.name, i, far, d)
 				}
 			}
-			if sums[1] != nearSums[0] || sums[last] != nearSums[1] {
-				t.Errorf("%s: sums %v and %v, want %v", update.name, sums[1], sums[last], nearSums)
-			}
 		}
-	})
+		if sums[1] != nearSums[0] || sums[last] != nearSums[1] {
+			t.Errorf("%s: sums %v and %v, want %v", update.name, sums[1], sums[last], nearSums)
+		}
+	}
 }
