@@ -13,10 +13,9 @@ import (
 // TestUpdatesBeyond32Bits updates rows whose elements or ids lie beyond 2^32, of a table and of states with different strides, in
 // mappings of which only those pages exist.
 func TestUpdatesBeyond32Bits(t *testing.T) {
-	half := uint64(1) << 31 // no constant, which is too large where int has 32 bits
 	isatest.Each(t, func(t *testing.T) {
 		for _, cols := range []int{19, 35} {
-			for last, stride := range map[int]int{1<<12 + 2: 1 << 20, int(2*half) + 1: cols} {
+			for last, stride := range beyond(cols) {
 				updatesBeyond32Bits(t, cols, last, stride)
 			}
 		}
