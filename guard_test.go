@@ -150,6 +150,13 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"BagMax": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.BagMax(v, m, at, []int{0, 1, 2, 3, 4, 5, rows})
 			},
+			"Rotate to there": func(m, angles, v rowvec.Matrix, _ waves) error {
+				return rowvec.Rotate(m, v, rowvec.Rotation{Heads: 1}, angles, 0, rows)
+			},
+			"Dots to there": func(m, _, v rowvec.Matrix, _ waves) error {
+				m.Cols = len(at)
+				return rowvec.Dots(m, src, v, at)
+			},
 			"Dots of there": func(m, _, v rowvec.Matrix, _ waves) error {
 				v.Cols = len(at)
 				return rowvec.Dots(v, m, src, at)
