@@ -4,16 +4,20 @@
 //
 //	go run ./internal/mutate -sample 200                              # of the assembly of this machine, at each of its levels
 //	go run ./internal/mutate -arch arm64 -exec qemu-aarch64-static -sample 200
+//	go run ./internal/mutate -part 1/40                               # one of 40 samples, which together are all
 //	go run ./internal/mutate -checks                                  # of all checks in Go
 //
 // An instruction is dropped, or has an operation, condition, constant, offset, register, move or mask changed, on the
 // source: the body of a macro counts once, and is changed in all its expansions in functions of the level. A condition is
-// negated, taken to be true or false, and has its boundary shifted, in an if, a case or a return.
+// negated, taken to be true or false, and has its boundary shifted, in an if, a case or a return; what a check has found is
+// not returned. In package rowvec and internal/check all conditions count, in the layers those that guard an error.
 //
-// No file of the checkout is touched. Mutants are built by go test -overlay, many into one binary: the functions jump to the
-// variant, and the conditions become the one, whose number the environment has. What an unchanged run has each test reach
-// says which tests a mutant is tried with, those first that caught one in this file last. A test that takes much longer
-// than it does unchanged, by CPU time, has caught its mutant by the time limit.
+// No file of the checkout is touched. Checks are built by go test -overlay, all into one binary. For mutants of assembly the
+// go command builds the tests once; then the assembler makes the functions that a mutant has changed, and the linker puts
+// many mutants into one binary. The functions jump to the variant, and the conditions become the one, whose number the
+// environment has. What an unchanged run has each test reach says which tests a mutant is tried with, those first that
+// caught one in this file last. A test that takes much longer than it does unchanged, by CPU time, has caught its mutant by
+// the time limit.
 //
 // What the assembler refuses is not built, and not counted. What is assembled to the same code, and what equivalent.txt
 // lists since no test can see it, for the reason given there, is neither tried nor counted; -all tries what is listed, and
