@@ -1,14 +1,9 @@
 package main
 
 import (
-	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // work does something and returns how long that took.
@@ -54,54 +49,4 @@ func ratio(a, b []float64) float64 {
 		ratios[r] = a[r] / b[r]
 	}
 	return median(ratios)
-}
-
-// progress is a bar on the terminal, and nothing where stderr is no terminal.
-type progress struct {
-	bar *progressbar.ProgressBar
-}
-
-func newProgress(stderr io.Writer, what string, steps int) *progress {
-	return newBar(stderr, what, steps, false)
-}
-
-// newEstimate is a progress that tells how much time is left, for steps of one kind.
-func newEstimate(stderr io.Writer, what string, steps int) *progress {
-	return newBar(stderr, what, steps, true)
-}
-
-func newBar(stderr io.Writer, what string, steps int, estimate bool) *progress {
-	file, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return &progress{}
-	}
-	return &progress{progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(file),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionSetPredictTime(estimate),
-		progressbar.OptionThrottle(50*time.Millisecond),
-		progressbar.OptionClearOnFinish())}
-}
-
-// step comes between measurements, never within one.
-func (p *progress) step() { p.add(1) }
-
-func (p *progress) add(steps int) {
-	if p.bar != nil {
-		p.bar.Add(steps)
-	}
-}
-
-// clear makes room for other output.
-func (p *progress) clear() {
-	if p.bar != nil {
-		p.bar.Clear()
-	}
-}
-
-func (p *progress) done() {
-	if p.bar != nil {
-		p.bar.Finish()
-	}
 }

@@ -336,9 +336,8 @@ func (c *course) done() float64 {
 // run trains until all passes are done or ctx is.
 func (c *course) run(ctx context.Context, g *skipGram, r *trainReport, stderr io.Writer) error {
 	const parts = 10000 // of the bar
-	bar := newEstimate(stderr, "training", parts)
 	shown := int(c.done() / float64(c.Passes) * parts)
-	bar.add(shown)
+	bar := newEstimate(stderr, "training", parts, shown)
 	defer bar.done()
 	for c.pass < c.Passes && ctx.Err() == nil && (c.limit == 0 || c.steps < c.limit) {
 		c.next()
