@@ -136,6 +136,7 @@ func layerReport(s settings, stderr io.Writer, sides func(*model) []side) (*repo
 			bar.clear()
 			return nil, err
 		}
+		runtime.GC() // what comes next gets the memory that this no longer needs, and not new pages
 	}
 	bar.done()
 

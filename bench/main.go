@@ -97,7 +97,7 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 	flags := newFlags("bench", usage(), stderr)
 	flags.StringVar(&s.text, "text", "", "read this `file` instead of Newton's Opticks, which comes with Go")
 	flags.IntVar(&s.batch, "batch", 16, "sequences of 1,024 tokens per `batch`")
-	flags.IntVar(&s.rounds, "rounds", 11, "measure this many `rounds`")
+	flags.IntVar(&s.rounds, "rounds", 7, "measure this many `rounds`")
 	flags.IntVar(&s.workers, "workers", 1, "`goroutines` of the layer and the training; the naive loops and copy always have one")
 	flags.BoolVar(&s.quick, "quick", false, "only the first 5,000 tokens, in batches of 2, for 3 rounds, and a short training: a smoke test")
 	flags.StringVar(&s.plots, "plots", "", "draw pictures, PNG and SVG, and "+picture.PageName+" with all of them into this `directory`")
