@@ -14,6 +14,7 @@ func init() {
 	forward.Dropout = func(d forward.Drop) bool { return dropoutMeanwhile(&d) }
 	forward.Apply = applyUpdate
 	forward.Sinusoids = streamSinusoids
+	forward.Anchors = anchors
 }
 
 // hint says what the rows of a call are a part of.

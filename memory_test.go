@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime/debug"
@@ -16,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/exact"
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isa"
@@ -78,7 +80,7 @@ type memory struct {
 // newMemory has a region for each argument, with room for the largest.
 func newMemory(t *testing.T) *memory {
 	m := &memory{numbers: make([]float32, 99991), positions: make([]float64, 99991)}
-	for range 6 {
+	for range 7 {
 		m.regions = append(m.regions, guard.New(t, roomFor))
 	}
 	for c, canary := range canaries {
@@ -156,6 +158,15 @@ func (m *memory) vector(to access, n int) []float32 { return m.matrix(to, 1, n, 
 func (m *memory) doubles(to access, n int) []float64 {
 	x := place[float64](m, to, 1, n, 0)
 	sample(m, x, m.positions)
+	return x
+}
+
+// words returns n numbers of 64 bits.
+func (m *memory) words(n int) []uint64 {
+	x := place[uint64](m, read, 1, n, 0)
+	for i := range x {
+		x[i] = math.Float64bits(m.positions[(m.next+i)%len(m.positions)]) * 0x9e3779b97f4a7c15
+	}
 	return x
 }
 
@@ -645,6 +656,16 @@ func kernelTable[I, P rowvec.ID]() []safe {
 				func() error { forward.Sinusoids(dst, 1, x, y, c); return nil },
 				func() { kernels.Sinusoids(dst, 1, x, y, c) },
 			}
+		}},
+		{"forward.Anchors", false, 8 << 10, func(m *memory, s extent) kernel {
+			n := (s.dim + 15) / 16 * 16
+			x, y := m.doubles(written, n), m.doubles(written, n)
+			w := exact.Waves{High: m.words(n), Low: m.words(n), Offset: m.words(n)}
+			if s.n%2 == 0 {
+				w.Sin, w.Twice = m.doubles(read, n), m.doubles(read, n)
+			}
+			pos := uint64(s.n) << s.dim
+			return kernel{func() error { forward.Anchors(w, x, y, pos); return nil }, func() { w.Anchors(x, y, pos) }}
 		}},
 		{"forward.Dropout", true, chunk, func(m *memory, s extent) kernel {
 			dst, src := m.pair(false, s.n, s.dim, s.gap)

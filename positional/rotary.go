@@ -201,15 +201,16 @@ type turns struct {
 }
 
 func newTurns(f Frequencies, dim, length int) *turns {
-	columns := make([]wave, dim)
+	w := newWaves(dim)
 	for i := range dim / 2 {
 		freq := exact.Frequency(f.Base, uint64(2*i), uint64(dim))
 		if f.Multipliers != nil {
 			freq = freq.Scaled(f.Multipliers[i])
 		}
-		columns[i], columns[dim/2+i] = wave{freq, cosine}, wave{freq, sine}
+		w.set(i, freq, cosine)
+		w.set(dim/2+i, freq, sine)
 	}
-	return &turns{f, length, float32(f.Amplitude), newWaves(columns)}
+	return &turns{f, length, float32(f.Amplitude), w.ready()}
 }
 
 func (t *turns) equals(f Frequencies) bool {
@@ -505,7 +506,7 @@ func (p *turning) rows(m rowvec.Matrix, first, n int) rowvec.Matrix {
 
 // scratch returns n rows for angles, in a buffer that is to be given back.
 func (p *turning) scratch(n int) (rowvec.Matrix, *[]float32) {
-	dim := len(p.turns.waves.columns)
+	dim := p.turns.waves.cols
 	buffer := angleBuffers.Get().(*[]float32)
 	if len(*buffer) < n*dim {
 		*buffer = make([]float32, n*dim)

@@ -52,32 +52,32 @@ func Tensor2Tensor() SinusoidalOption {
 	return sinusoidalOption(func(s *sinusoidalSettings) { s.layout = tensor2Tensor })
 }
 
-// columns returns the waves of so many columns.
-func (s *sinusoidalSettings) columns(dim int) []wave {
-	columns := make([]wave, dim)
+// waves returns those of so many columns.
+func (s *sinusoidalSettings) waves(dim int) *waves {
 	pairs, last := (dim+1)/2, uint64(dim)
 	if s.layout == tensor2Tensor {
 		pairs, last = dim/2, uint64(max(1, 2*(dim/2-1)))
 	}
 	frequencies := make([]exact.Turns, pairs)
 	exact.Frequencies(frequencies, s.base, 2, last)
+	w := newWaves(dim)
 	for i, freq := range frequencies {
 		sin, cos := 2*i, 2*i+1
 		if s.layout != interleaved {
 			sin, cos = i, pairs+i
 		}
-		columns[sin] = wave{freq, sine}
+		w.set(sin, freq, sine)
 		if cos < dim {
-			columns[cos] = wave{freq, cosine}
+			w.set(cos, freq, cosine)
 		}
 	}
-	return columns
+	return w.ready()
 }
 
 // NewSinusoidal returns the encoding with a table of its first positions, length x dim; the others are computed when they
 // are asked for. A length of 0 is no table at all. It is a ShapeError if length is below 0 or dim below 1, or if the
 // table cannot be addressed, and a ValueError if the base is not above 1 and finite. Beside the table, it keeps
-// 56 bytes for each column.
+// 40 bytes for each column.
 func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, error) {
 	const op = "positional.NewSinusoidal"
 	if err := check.AtLeast(op, "length", length, 0); err != nil {
@@ -102,7 +102,7 @@ func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, e
 	if err != nil {
 		return nil, err
 	}
-	s := &Sinusoidal{settings, newWaves(settings.columns(dim)), table}
+	s := &Sinusoidal{settings, settings.waves(dim), table}
 	s.waves.fillLarge(table, 0)
 	return s, nil
 }

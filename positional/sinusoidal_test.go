@@ -115,19 +115,28 @@ var layouts = []struct {
 	{"tensor2tensor, base 1e300", 1e300, tensor2Tensor, []SinusoidalOption{Tensor2Tensor(), Base(1e300)}},
 }
 
+// phase is what a column is of its angle.
+type phase int
+
+const (
+	ofSine phase = iota
+	ofCosine
+	nothing // 0 everywhere
+)
+
 // columnOf returns, by the definition of a layout, the frequency base^(-i/d) of a column, and what it is of its angle.
 func columnOf(l layout, dim, j int) (i, d int, p phase) {
 	h := (dim + 1) / 2
 	switch l {
 	case interleaved:
-		return j - j%2, dim, sine + phase(j%2)
+		return j - j%2, dim, phase(j % 2)
 	case halfSplit:
-		return 2 * (j % h), dim, sine + phase(j/h)
+		return 2 * (j % h), dim, phase(j / h)
 	}
 	if h = dim / 2; j == 2*h {
 		return 0, 1, nothing
 	}
-	return j % h, max(1, h-1), sine + phase(j/h)
+	return j % h, max(1, h-1), phase(j / h)
 }
 
 // TestAccuracy compares positions near and far with math/big.
@@ -165,7 +174,7 @@ func TestAccuracy(t *testing.T) {
 					angle := new(big.Float).SetPrec(320).SetInt64(pos)
 					want, cos := bigmath.SinCos(angle.Mul(angle, bigmath.Frequency(l.base, i, d)))
 					switch p {
-					case cosine:
+					case ofCosine:
 						want = cos
 					case nothing:
 						want = new(big.Float)
@@ -191,13 +200,16 @@ func TestStepsAccuracy(t *testing.T) {
 		if i >= 40 {
 			freq = exact.Turns{Hi: 1<<63 - uint64(1)<<(63-3*(i-40))} // half a turn, less an eighth of it, and so on
 		}
-		w := newWaves([]wave{{freq, sine}, {freq, cosine}, {freq, minusSine}, {}})
+		w := newWaves(3)
+		w.set(0, freq, sine)
+		w.set(1, freq, cosine)
+		w.ready()
 		for _, pos := range []int{0, block, 5 * block, 1<<24 - block, 1<<31 - block} {
 			var s state
-			s.anchor(w.columns, pos)
-			kernels.Sinusoids(rowvec.Matrix{Cols: 4}, block-1, s.x[:4], s.y[:4], w.twice)
+			s.anchor(w, 0, pos)
+			kernels.Sinusoids(rowvec.Matrix{Cols: 3}, block-1, s.x[:], s.y[:], w.Twice)
 			sin, cos := freq.Times(uint64(pos) + block - 1).SinCos()
-			off := max(math.Abs(s.x[0]-sin), math.Abs(s.x[1]-cos), math.Abs(s.x[2]+sin), math.Abs(s.x[3]))
+			off := max(math.Abs(s.x[0]-sin), math.Abs(s.x[1]-cos), math.Abs(s.x[2]))
 			if off > 1e-11 {
 				t.Errorf("frequency %v: off by %g behind position %d", freq, off, pos)
 			}
@@ -465,7 +477,7 @@ func TestFirstRow(t *testing.T) {
 			}
 			for j, x := range s.Table().Row(0) {
 				want := float32(0)
-				if _, _, p := columnOf(l.layout, dim, j); p == cosine {
+				if _, _, p := columnOf(l.layout, dim, j); p == ofCosine {
 					want = 1
 				}
 				if x != want || math.Signbit(float64(x)) {
@@ -480,20 +492,21 @@ func TestFirstRow(t *testing.T) {
 func TestWaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	freqs := [5]exact.Turns{{}, {Hi: 1 << 60}, exact.Frequency(10000, 1, 3), {Hi: 1 << 63}, {Hi: math.MaxUint64}}
-	for _, cols := range []int{0, 1, 7, 100, tileWidth, 2*tileWidth + 3} {
-		columns := make([]wave, cols)
-		for j := range columns {
-			columns[j] = wave{freqs[r.IntN(len(freqs))], phase(r.IntN(4))}
+	for _, cols := range []int{1, 7, 100, tileWidth, 2*tileWidth + 3} {
+		w, start := newWaves(cols), r.IntN(2000)
+		columns, offsets := make([]exact.Turns, cols), make([]uint64, cols)
+		for j := range cols {
+			columns[j], offsets[j] = freqs[r.IntN(len(freqs))], uint64(r.IntN(4))*cosine
+			w.set(j, columns[j], offsets[j])
 		}
-		w, start := newWaves(columns), r.IntN(2000)
 		dst := matrix(r, 3, cols, 2)
-		w.fill(dst, start)
+		w.ready().fill(dst, start)
 		for i := range dst.Rows {
 			for j, x := range dst.Row(i) {
-				sin, cos := columns[j].freq.Times(uint64(start + i)).SinCos()
-				want := [4]float64{0, sin, cos, -sin}[columns[j].phase]
-				if math.Abs(float64(x)-want) > 3e-8 || columns[j].phase == nothing && math.Signbit(float64(x)) {
-					t.Fatalf("%v at position %d is %v, want %v", columns[j], start+i, x, want)
+				angle := columns[j].Times(uint64(start + i))
+				angle.Hi += offsets[j]
+				if want, _ := angle.SinCos(); math.Abs(float64(x)-want) > 3e-8 {
+					t.Fatalf("%x, offset %x, at position %d is %v, want %v", columns[j], offsets[j], start+i, x, want)
 				}
 			}
 		}

@@ -1,11 +1,8 @@
 package positional
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
@@ -15,40 +12,16 @@ import (
 	"github.com/rowvec/rowvec/internal/tuning"
 )
 
-// phase says what a wave is of its angle.
-type phase uint8
-
-const (
-	nothing phase = iota // 0 everywhere
-	sine
-	cosine
-	minusSine
-)
-
-// wave is a column of positions: a sine, for instance, of an angle that grows by freq with each position, from 0 on.
-type wave struct {
-	freq  exact.Turns
-	phase phase
-}
-
-// waves computes columns of positions. An element depends on its position and its wave alone, and has the same bits however
-// it is asked for: it is computed by rowvec.Sinusoids from the multiple of block below its position, where the sine and the
-// cosine are exact but for their rounding. It is off by less than 3e-8, which is half a unit in the last place of a float32
-// next to 1, at every position, for what the steps add to the error stays below 1e-11.
+// waves computes columns of positions, such as a sine of an angle that grows by a frequency with each position, from 0 on.
+// An element depends on its position and its column alone, and has the same bits however it is asked for: it is computed by
+// rowvec.Sinusoids from the multiple of block below its position, where the sine and the cosine are exact but for their
+// rounding. It is off by less than 3e-8, which is half a unit in the last place of a float32 next to 1, at every position,
+// for what the steps add to the error stays below 1e-11.
 //
 // Any number of goroutines may use one.
 type waves struct {
-	columns []column
-	twice   []float64 // 2*cos(t) of the frequency t, by column
-}
-
-// column is what is known of a column. Those of each tile are sorted by frequency, so that each sine and each cosine is
-// computed once.
-type column struct {
-	wave
-	sin, cos float64 // of the frequency
-	at       int32   // in the tile
-	same     bool    // the frequency is that of the one before
+	cols        int
+	exact.Waves // more columns than cols, to a multiple of lanes: sines of 0
 }
 
 // Larger blocks have fewer anchors, and smaller ones less to step over before a single position far away; each size has bits
@@ -61,36 +34,40 @@ type column struct {
 //	single position   4174   4879   6319   9124
 const (
 	block     = 256
-	tileWidth = 1024    // columns whose state is in one place at a time
+	lanes     = 16      // columns that anchors are computed for at a time
+	tileWidth = 1024    // columns whose state is in one place at a time, a multiple of lanes
 	spareSize = 4 << 10 // elements that are computed before they are added
 )
 
 // maxWaves is the largest number of columns whose description can be addressed.
-const maxWaves = pages.MaxBytes / int(unsafe.Sizeof(column{})+unsafe.Sizeof(wave{}))
+const maxWaves = pages.MaxBytes/40 - lanes
 
-// newWaves returns what computes these columns.
-func newWaves(columns []wave) *waves {
-	w := &waves{make([]column, len(columns)), make([]float64, len(columns))}
-	var last exact.Turns
-	sin, cos := last.SinCos()
-	for j, c := range columns {
-		if c.phase == nothing {
-			c.freq = exact.Turns{}
-		}
-		if c.freq != last {
-			last = c.freq
-			sin, cos = last.SinCos()
-		}
-		w.columns[j] = column{wave: c, sin: sin, cos: cos, at: int32(j % tileWidth)}
-		w.twice[j] = 2 * cos
-	}
-	for tile := range slices.Chunk(w.columns, tileWidth) {
-		slices.SortStableFunc(tile, func(a, b column) int {
-			return cmp.Or(cmp.Compare(b.freq.Hi, a.freq.Hi), cmp.Compare(b.freq.Lo, a.freq.Lo))
-		})
-		for i := range tile {
-			tile[i].same = i > 0 && tile[i].freq == tile[i-1].freq
-		}
+// newWaves returns what computes so many columns, all of them 0 until they are set.
+func newWaves(cols int) *waves {
+	n := (cols + lanes - 1) / lanes * lanes
+	words, numbers := make([]uint64, 3*n), make([]float64, 2*n)
+	return &waves{cols, exact.Waves{
+		High: words[:n:n], Low: words[n : 2*n : 2*n], Offset: words[2*n:], Sin: numbers[:n:n], Twice: numbers[n:],
+	}}
+}
+
+// A column is a sine or a cosine, which is a sine a quarter turn ahead. What is 0 everywhere is the sine of no frequency.
+const (
+	sine   = 0
+	cosine = exact.Quarter
+)
+
+// set says what column j is.
+func (w *waves) set(j int, freq exact.Turns, offset uint64) {
+	w.High[j], w.Low[j], w.Offset[j] = freq.Hi, freq.Lo, offset
+}
+
+// ready is called when all columns are set: it works out what they turn by.
+func (w *waves) ready() *waves {
+	frequencies := exact.Waves{High: w.High, Low: w.Low, Offset: make([]uint64, len(w.Offset))}
+	forward.Anchors(frequencies, w.Sin, w.Twice, 1)
+	for j := range w.Twice {
+		w.Twice[j] *= 2
 	}
 	return w
 }
@@ -100,54 +77,42 @@ type state struct {
 	x, y [tileWidth]float64
 }
 
-// anchor sets s to position pos of a tile.
-func (s *state) anchor(tile []column, pos int) {
-	var sin, cos float64
-	for i := range tile {
-		c := &tile[i]
-		if !c.same {
-			sin, cos = c.freq.Times(uint64(pos)).SinCos()
-		}
-		var x, y float64 // the wave, and itself a quarter of a turn ahead
-		switch c.phase {
-		case sine:
-			x, y = sin, cos
-		case cosine:
-			x, y = cos, -sin
-		case minusSine:
-			x, y = 0-sin, -cos // no -0
-		}
-		s.x[c.at], s.y[c.at] = x, float64(x*c.cos)+float64(y*c.sin)
+// states are on the heap, as all is that a function variable gets.
+var states = sync.Pool{New: func() any { return new(state) }}
+
+// anchor sets s to position pos of the columns from col on, up to the end of their tile.
+func (s *state) anchor(w *waves, col, pos int) {
+	end := min(col+tileWidth, len(w.High))
+	tile := exact.Waves{
+		High: w.High[col:end], Low: w.Low[col:end], Offset: w.Offset[col:end], Sin: w.Sin[col:end], Twice: w.Twice[col:end],
 	}
+	forward.Anchors(tile, s.x[:], s.y[:], uint64(pos))
 }
 
 // part is what is computed at once, of a tile and a block at most.
 type part struct {
-	dst    rowvec.Matrix
-	tile   []column
-	twice  []float64
-	anchor int // position
-	skip   int // positions from there to row 0 of dst
+	dst     rowvec.Matrix
+	x, y, c []float64
+	skip    int // positions from the anchor to row 0 of dst
 }
 
-// part returns the part of a matrix that begins with a row and a column; row 0 is position start.
-func (w *waves) part(dst rowvec.Matrix, start, row, col int) part {
+// part returns the part of a matrix that begins with a row and a column, with s at its anchor; row 0 is position start.
+func (w *waves) part(s *state, dst rowvec.Matrix, start, row, col int) part {
 	skip := (start + row) % block
 	rows, cols := min(block-skip, dst.Rows-row), min(tileWidth, dst.Cols-col)
-	return part{
-		check.Window(dst, row, rows, col, cols), w.columns[col : col+cols], w.twice[col : col+cols], start + row - skip, skip,
-	}
+	s.anchor(w, col, start+row-skip)
+	return part{check.Window(dst, row, rows, col, cols), s.x[:cols], s.y[:cols], w.Twice[col : col+cols], skip}
 }
 
 // fill sets row i of dst to position start + i. dst has a column for each wave, and the last position is below
 // math.MaxInt.
 func (w *waves) fill(dst rowvec.Matrix, start int) {
-	var s state
+	s := states.Get().(*state)
+	defer states.Put(s)
 	for col := 0; col < dst.Cols; col += tileWidth {
 		for row := 0; row < dst.Rows; {
-			p := w.part(dst, start, row, col)
-			s.anchor(p.tile, p.anchor)
-			rowvec.Sinusoids(p.dst, p.skip, s.x[:p.dst.Cols], s.y[:p.dst.Cols], p.twice) // cannot fail
+			p := w.part(s, dst, start, row, col)
+			rowvec.Sinusoids(p.dst, p.skip, p.x, p.y, p.c) // cannot fail
 			row += p.dst.Rows
 		}
 	}
@@ -159,37 +124,34 @@ func (w *waves) fillLarge(dst rowvec.Matrix, start int) {
 		w.fill(dst, start)
 		return
 	}
-	s := states.Get().(*state) // what a function value gets is not on the stack
+	s := states.Get().(*state)
 	defer states.Put(s)
 	for col := 0; col < dst.Cols; col += tileWidth {
 		for row := 0; row < dst.Rows; {
-			p := w.part(dst, start, row, col)
-			s.anchor(p.tile, p.anchor)
-			forward.Sinusoids(p.dst, p.skip, s.x[:p.dst.Cols], s.y[:p.dst.Cols], p.twice)
+			p := w.part(s, dst, start, row, col)
+			forward.Sinusoids(p.dst, p.skip, p.x, p.y, p.c)
 			row += p.dst.Rows
 		}
 	}
 }
 
-var states = sync.Pool{New: func() any { return new(state) }}
-
 // add adds position start + i to row i of each sequence of seq rows of x, for i from first on.
 func (w *waves) add(x rowvec.Matrix, seq, first, start int) {
-	var s state
+	s := states.Get().(*state)
+	defer states.Put(s)
 	var spare [spareSize]float32
 	for col := 0; col < x.Cols; col += tileWidth {
 		cols := min(tileWidth, x.Cols-col)
-		tile, twice := w.columns[col:col+cols], w.twice[col:col+cols]
 		for i, n := first, 0; i < seq; i += n {
 			k := (start + i) % block
 			n = min(block-k, seq-i, spareSize/cols)
 			if k == 0 || i == first {
-				s.anchor(tile, start+i-k)
+				s.anchor(w, col, start+i-k)
 			} else {
 				k = 0 // s is there
 			}
 			sum := rowvec.Matrix{Rows: n, Cols: cols, Data: spare[:n*cols], Stride: cols}
-			rowvec.Sinusoids(sum, k, s.x[:cols], s.y[:cols], twice) // cannot fail
+			rowvec.Sinusoids(sum, k, s.x[:cols], s.y[:cols], w.Twice[col:col+cols]) // cannot fail
 			for row := i; row < x.Rows; row += seq {
 				rowvec.AddBatches(check.Window(x, row, n, col, cols), sum) // cannot fail
 			}

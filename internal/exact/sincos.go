@@ -40,10 +40,10 @@ func quadrant(n uint64, sin, cos float64) (float64, float64) {
 func sinCosNear0(r, e float64) (sin, cos float64) {
 	z := float64(r * r)
 	half := z / 2
-	p, q := sinTerms[0], cosTerms[0]
-	for i := 1; i < len(sinTerms); i++ { // both polynomials at once, as each has to wait for its last sum
-		p = float64(p*z) + sinTerms[i]
-		q = float64(q*z) + cosTerms[i]
+	p, q := Terms[0][0], Terms[0][1]
+	for _, t := range Terms[1:] { // both polynomials at once, as each has to wait for its last sum
+		p = float64(p*z) + t[0]
+		q = float64(q*z) + t[1]
 	}
 	sin = r + (float64(float64(r*z)*p) + float64(e*(1-half)))
 	one := 1 - half
@@ -51,10 +51,15 @@ func sinCosNear0(r, e float64) (sin, cos float64) {
 	return sin, cos
 }
 
-// Taylor: what is left out is below 1e-19 for |r| <= pi/4.
-var (
-	sinTerms = [...]float64{1. / 355687428096000, -1. / 1307674368000, 1. / 6227020800, -1. / 39916800,
-		1. / 362880, -1. / 5040, 1. / 120, -1. / 6} // (-1)^k/(2k+1)!, k = 8..1
-	cosTerms = [...]float64{-1. / 6402373705728000, 1. / 20922789888000, -1. / 87178291200, 1. / 479001600,
-		-1. / 3628800, 1. / 40320, -1. / 720, 1. / 24} // (-1)^k/(2k)!, k = 9..2
-)
+// Terms are those of the Taylor series of sine and cosine: (-1)^k/(2k+1)!, k = 8..1, beside (-1)^k/(2k)!, k = 9..2. What is
+// left out is below 1e-19 for |r| <= pi/4. Nothing writes to them.
+var Terms = [8][2]float64{
+	{1. / 355687428096000, -1. / 6402373705728000},
+	{-1. / 1307674368000, 1. / 20922789888000},
+	{1. / 6227020800, -1. / 87178291200},
+	{-1. / 39916800, 1. / 479001600},
+	{1. / 362880, -1. / 3628800},
+	{-1. / 5040, 1. / 40320},
+	{1. / 120, -1. / 720},
+	{-1. / 6, 1. / 24},
+}

@@ -129,10 +129,9 @@ func (t Turns) Scaled(m float64) Turns {
 
 // SinCos returns the sine and the cosine of t, each with an error below 2e-16.
 func (t Turns) SinCos() (sin, cos float64) {
-	const eighth = 1 << 61
-	n := (t.Hi + eighth) >> 62
-	r := int64(t.Hi - n<<62) // in [-eighth, eighth)
-	sin, cos = sinCosNear0(float64(float64(r)*(2*math.Pi/(1<<64))), 0)
+	n := (t.Hi + Eighth) >> 62
+	r := int64(t.Hi - n<<62) // in [-Eighth, Eighth)
+	sin, cos = sinCosNear0(float64(float64(r)*TurnUnit), 0)
 	return quadrant(n, sin, cos)
 }
 

@@ -5,6 +5,7 @@ package forward
 import (
 	"unsafe"
 
+	"github.com/rowvec/rowvec/internal/exact"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -40,6 +41,9 @@ var Copy func(dst, src kernels.Matrix)
 
 // Sinusoids is the kernel of that name, of what has been checked and is part of a result that is too large for the caches.
 var Sinusoids func(dst kernels.Matrix, skip int, x, y, c []float64)
+
+// Anchors is the method of w, for a number of columns that is a multiple of 16.
+var Anchors func(w exact.Waves, x, y []float64, pos uint64)
 
 // Next is rows of a table that come next, one for each id. They are only fetched, so that any id will do.
 type Next struct {
