@@ -32,33 +32,42 @@
 	ADDQ $(8*columns), CX; \
 	SUBQ $columns, AX
 
-// DOWN does a group of columns. EACH does the same with each of its vectors: LOAD, STEP, PUT, which is a result and a step,
-// and SAVE.
-#define DOWN(EACH, LOAD, PUT, SAVE, skip, first, row, last) \
+// DOWN does a group of columns, two rows at a time, which take turns in what is x and what is y. EACH does the same with each
+// of its vectors: LOAD, STEP, PUT, which is a result and x and y in each other's place, BACK, which is the same for the row
+// behind, SWAP and SAVE. On a Zen 4, ns per element of 2,048 x 512 with a row and with two rows at a time: 0.108 and 0.100 with
+// AVX-512, 0.179 and 0.164 with AVX2.
+#define DOWN(EACH, LOAD, PUT, BACK, SAVE, skip, first, rows, one, last) \
 	EACH(LOAD);                      \
 	MOVQ  sinusoidArgs_skip(BX), R10; \
 	TESTQ R10, R10;                  \
 	JEQ   first;                     \
 skip: \
 	EACH(STEP);                      \
+	EACH(SWAP);                      \
 	DECQ  R10;                       \
 	JNE   skip;                      \
 first: \
 	MOVQ  DI, R8;                    \
 	MOVQ  sinusoidArgs_rows(BX), R10; \
-	TESTQ R10, R10;                  \
-	JEQ   last;                      \
+	SUBQ  $2, R10;                   \
+	JLT   one;                       \
 	PCALIGN $32;                     \
-row: \
+rows: \
 	EACH(PUT);                       \
 	ADDQ  R9, R8;                    \
-	DECQ  R10;                       \
-	JNE   row;                       \
+	EACH(BACK);                      \
+	ADDQ  R9, R8;                    \
+	SUBQ  $2, R10;                   \
+	JGE   rows;                      \
+one: \
+	CMPQ  R10, $-1;                  \
+	JNE   last;                      \
+	EACH(PUT);                       \
+	EACH(SWAP);                      \
 last: \
 	EACH(SAVE)
 
-// Vector n of a group has x, y and c in registers; t and half, its lower part, are free. Copies from one register to another
-// cost nothing to speak of: two rows at a time, without them, were no faster.
+// Vector n of a group has x, y and c in registers; t and half, its lower part, are free.
 
 #define LOAD(n, size, x, y, c, t, half) \
 	LOAD_STATE(n, size, x, y, c, t, half); \
@@ -70,8 +79,11 @@ last: \
 
 #define STEP(n, size, x, y, c, t, half) \
 	VMULPD  c, y, t; \
-	VSUBPD  x, t, t; \
-	VMOVAPD y, x;    \
+	VSUBPD  x, t, x
+
+#define SWAP(n, size, x, y, c, t, half) \
+	VMOVAPD x, t; \
+	VMOVAPD y, x; \
 	VMOVAPD t, y
 
 #define SAVE(n, size, x, y, c, t, half) \
@@ -108,15 +120,21 @@ last: \
 	VMOVUPS half, n*size/2(R8);   \
 	STEP(n, size, x, y, c, t, half)
 
+#define BACK_AVX2(n, size, x, y, c, t, half) PUT_AVX2(n, size, y, x, c, t, half)
+
 #define PUT_STREAM_AVX2(n, size, x, y, c, t, half) \
 	VCVTPD2PSY x, half;           \
 	VMOVNTPS half, n*size/2(R8);  \
 	STEP(n, size, x, y, c, t, half)
 
+#define BACK_STREAM_AVX2(n, size, x, y, c, t, half) PUT_STREAM_AVX2(n, size, y, x, c, t, half)
+
 #define PUT_PAIR(n, size, x, y, c, t, half) \
 	VCVTPD2PSX x, half;           \
 	VMOVSD half, (R8);            \
 	STEP(n, size, x, y, c, t, half)
+
+#define BACK_PAIR(n, size, x, y, c, t, half) PUT_PAIR(n, size, y, x, c, t, half)
 
 #define LOAD_SINGLE(n, size, x, y, c, t, half) \
 	VMOVSD (SI), x; \
@@ -127,6 +145,8 @@ last: \
 	VCVTPD2PSX x, half;           \
 	VMOVSS half, (R8);            \
 	STEP(n, size, x, y, c, t, half)
+
+#define BACK_SINGLE(n, size, x, y, c, t, half) PUT_SINGLE(n, size, y, x, c, t, half)
 
 #define SAVE_SINGLE(n, size, x, y, c, t, half) \
 	VMOVSD x, (SI); \
@@ -140,34 +160,34 @@ TEXT ·sinusoidsAVX2(SB), NOSPLIT, $0-8
 	CMPQ AX, $24
 	JLT  four
 six:
-	DOWN(EACH_6, LOAD_STATE, PUT_AVX2, SAVE, skip6, first6, row6, last6)
+	DOWN(EACH_6, LOAD_STATE, PUT_AVX2, BACK_AVX2, SAVE, skip6, first6, rows6, one6, last6)
 	NEXT(24)
 	CMPQ AX, $24
 	JGE  six
 four:
 	TESTB $16, AX
 	JEQ  two
-	DOWN(EACH_4, LOAD, PUT_AVX2, SAVE, skip4, first4, row4, last4)
+	DOWN(EACH_4, LOAD, PUT_AVX2, BACK_AVX2, SAVE, skip4, first4, rows4, one4, last4)
 	NEXT(16)
 two:
 	TESTB $8, AX
 	JEQ  one
-	DOWN(EACH_2, LOAD, PUT_AVX2, SAVE, skip2, first2, row2, last2)
+	DOWN(EACH_2, LOAD, PUT_AVX2, BACK_AVX2, SAVE, skip2, first2, rows2, one2, last2)
 	NEXT(8)
 one:
 	TESTB $4, AX
 	JEQ  pair
-	DOWN(EACH_1, LOAD, PUT_AVX2, SAVE, skip1, first1, row1, last1)
+	DOWN(EACH_1, LOAD, PUT_AVX2, BACK_AVX2, SAVE, skip1, first1, rows1, one1, last1)
 	NEXT(4)
 pair:
 	TESTB $2, AX
 	JEQ  single
-	DOWN(EACH_PAIR, LOAD, PUT_PAIR, SAVE, skipPair, firstPair, rowPair, lastPair)
+	DOWN(EACH_PAIR, LOAD, PUT_PAIR, BACK_PAIR, SAVE, skipPair, firstPair, rowsPair, onePair, lastPair)
 	NEXT(2)
 single:
 	TESTB $1, AX
 	JEQ  done
-	DOWN(EACH_PAIR, LOAD_SINGLE, PUT_SINGLE, SAVE_SINGLE, skipSingle, firstSingle, rowSingle, lastSingle)
+	DOWN(EACH_PAIR, LOAD_SINGLE, PUT_SINGLE, BACK_SINGLE, SAVE_SINGLE, skipSingle, firstSingle, rowsSingle, oneSingle, lastSingle)
 done:
 	VZEROUPPER
 	RET
@@ -178,7 +198,7 @@ TEXT ·sinusoidsStreamAVX2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
 	SINUSOIDS_BEGIN
 group:
-	DOWN(EACH_4, LOAD, PUT_STREAM_AVX2, SAVE, skip, first, row, last)
+	DOWN(EACH_4, LOAD, PUT_STREAM_AVX2, BACK_STREAM_AVX2, SAVE, skip, first, rows, one, last)
 	NEXT(16)
 	JGT  group
 	SFENCE
@@ -207,10 +227,14 @@ group:
 	VMOVUPS half, n*size/2(R8);   \
 	STEP(n, size, x, y, c, t, half)
 
+#define BACK_AVX512(n, size, x, y, c, t, half) PUT_AVX512(n, size, y, x, c, t, half)
+
 #define PUT_STREAM_AVX512(n, size, x, y, c, t, half) \
 	VCVTPD2PS x, half;            \
 	VMOVNTPS half, n*size/2(R8);  \
 	STEP(n, size, x, y, c, t, half)
+
+#define BACK_STREAM_AVX512(n, size, x, y, c, t, half) PUT_STREAM_AVX512(n, size, y, x, c, t, half)
 
 #define LOAD_TAIL(n, size, x, y, c, t, half) \
 	VMOVUPD.Z (SI), K1, x; \
@@ -221,6 +245,8 @@ group:
 	VCVTPD2PS x, half;            \
 	VMOVUPS half, K1, (R8);       \
 	STEP(n, size, x, y, c, t, half)
+
+#define BACK_TAIL(n, size, x, y, c, t, half) PUT_TAIL(n, size, y, x, c, t, half)
 
 #define SAVE_TAIL(n, size, x, y, c, t, half) \
 	VMOVUPD x, K1, (SI); \
@@ -234,7 +260,7 @@ TEXT ·sinusoidsAVX512(SB), NOSPLIT, $0-8
 	CMPQ AX, $64
 	JLT  pairs
 eight:
-	DOWN(EACH_8, LOAD, PUT_AVX512, SAVE, skip8, first8, row8, last8)
+	DOWN(EACH_8, LOAD, PUT_AVX512, BACK_AVX512, SAVE, skip8, first8, rows8, one8, last8)
 	NEXT(64)
 	CMPQ AX, $64
 	JGE  eight
@@ -242,14 +268,14 @@ pairs:
 	CMPQ AX, $16
 	JLT  one
 two:
-	DOWN(EACH_2_AVX512, LOAD, PUT_AVX512, SAVE, skip2, first2, row2, last2)
+	DOWN(EACH_2_AVX512, LOAD, PUT_AVX512, BACK_AVX512, SAVE, skip2, first2, rows2, one2, last2)
 	NEXT(16)
 	CMPQ AX, $16
 	JGE  two
 one:
 	TESTB $8, AX
 	JEQ  tail
-	DOWN(EACH_1_AVX512, LOAD, PUT_AVX512, SAVE, skip1, first1, row1, last1)
+	DOWN(EACH_1_AVX512, LOAD, PUT_AVX512, BACK_AVX512, SAVE, skip1, first1, rows1, one1, last1)
 	NEXT(8)
 tail:
 	TESTQ AX, AX
@@ -258,7 +284,7 @@ tail:
 	BTSL AX, R10
 	DECL R10
 	KMOVW R10, K1
-	DOWN(EACH_1_AVX512, LOAD_TAIL, PUT_TAIL, SAVE_TAIL, skipTail, firstTail, rowTail, lastTail)
+	DOWN(EACH_1_AVX512, LOAD_TAIL, PUT_TAIL, BACK_TAIL, SAVE_TAIL, skipTail, firstTail, rowsTail, oneTail, lastTail)
 done:
 	VZEROUPPER
 	RET
@@ -269,7 +295,7 @@ TEXT ·sinusoidsStreamAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
 	SINUSOIDS_BEGIN
 group:
-	DOWN(EACH_8, LOAD, PUT_STREAM_AVX512, SAVE, skip, first, row, last)
+	DOWN(EACH_8, LOAD, PUT_STREAM_AVX512, BACK_STREAM_AVX512, SAVE, skip, first, rows, one, last)
 	NEXT(64)
 	JGT  group
 	SFENCE

@@ -58,7 +58,11 @@ func (s *sinusoidalSettings) waves(dim int) *waves {
 	if s.layout == tensor2Tensor {
 		pairs, last = dim/2, uint64(max(1, 2*(dim/2-1)))
 	}
-	frequencies := make([]exact.Turns, pairs)
+	var few [256]exact.Turns // on the stack
+	frequencies := few[:min(pairs, len(few))]
+	if pairs > len(few) {
+		frequencies = make([]exact.Turns, pairs)
+	}
 	exact.Frequencies(frequencies, s.base, 2, last)
 	w := newWaves(dim)
 	for i, freq := range frequencies {
