@@ -9,6 +9,8 @@ import (
 
 func init() {
 	forward.Do = forwardRows
+	forward.Normalise = func(n forward.Normal) int { return normaliseRows(&n) }
+	forward.Normalises = normalises
 	forward.ScatterAdd = scatterRows
 	forward.Copy = copyRows
 	forward.Dropout = func(d forward.Drop) bool { return dropoutMeanwhile(&d) }
@@ -44,6 +46,21 @@ func forwardIDs[I ID](r *forward.Rows, ids []I) int {
 		return gatherScaled(&r.Dst, &r.Table, ids, r.Scale, h)
 	}
 	return gather(&r.Dst, &r.Table, ids, h)
+}
+
+// normaliseInSteps is normaliseRows as other kernels do it one after the other.
+func normaliseInSteps(n *forward.Normal) (done int) {
+	n.Stream = false
+	if done = forwardRows(n.Rows); done < n.Dst.Rows {
+		return done
+	}
+	if n.Add.Rows > 0 {
+		for i := range n.Dst.Rows {
+			addBatches(rowsOf(n.Dst, i, 1), rowsOf(n.Add, n.AddStart+i%n.AddSeq, 1), 1)
+		}
+	}
+	layerNorm(&n.Dst, &n.Dst, n.Gamma, n.Beta, n.Epsilon)
+	return done
 }
 
 func scatterRows(r forward.Rows) int {

@@ -48,6 +48,27 @@ counted:
 	VADDPS x, y, x;          \
 	STORE(x, off(DI)(at*1))
 
+#define EMBED_ADD(LOAD, STORE, scale, off, at, x, y) \
+	EMBED(LOAD, LATER, scale, off, at, x, y); \
+	LOAD(off(R8)(at*1), y);                   \
+	VADDPS y, x, x;                           \
+	STORE(x, off(DI)(at*1))
+
+// ADD finds, in place of the ids, the row of sumArgs.add that belongs to the row; ADD_NEXT counts, and has the ids again.
+
+#define ADD \
+	MOVQ sumArgs_addRow(BX), R8
+
+#define ADD_NEXT \
+	MOVQ    sumArgs_add(BX), DX;       \
+	MOVQ    DX, R12;                   \
+	ADDQ    sumArgs_addSpan(BX), R12;  \
+	ADDQ    sumArgs_addStride(BX), R8; \
+	CMPQ    R8, R12;                   \
+	CMOVQEQ DX, R8;                    \
+	MOVQ    R8, sumArgs_addRow(BX);    \
+	MOVQ    rowArgs_ids(BX), R8
+
 // AVX2
 
 // SHORT_ROWS does rows of up to 16 columns with two vectors for each, or parts of them: one at its left end and one at its
@@ -177,6 +198,23 @@ row:
 	ROW
 	POSITION
 	COLUMNS_AVX2(EMBED, VECTOR)
+	POSITION_NEXT
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func embedAddAVX2(a *sumArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] + add[q(i)] }
+TEXT ·embedAddAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+	POSITIONS_BEGIN
+row:
+	ROW
+	POSITION
+	ADD
+	COLUMNS_AVX2(EMBED_ADD, VECTOR)
+	ADD_NEXT
 	POSITION_NEXT
 	ROWS_END
 	MOVQ R9, done+8(FP)
@@ -527,6 +565,44 @@ row:
 	ROW
 	POSITION
 	COLUMNS_AVX512(EMBED, VECTOR)
+	POSITION_NEXT
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// STORE_SUM adds to the sum of the row too, and so does STORE_SUM_PART at its end.
+
+#define STORE_SUM(from, to) \
+	VMOVUPS from, to; \
+	VADDPS  from, Z16, Z16
+
+#define STORE_SUM_PART(from, to) \
+	VMOVUPS from, K1, to; \
+	VADDPS  from, Z16, K1, Z16
+
+#define TAIL_SUM(KERNEL) \
+	KERNEL(MASKED_LOAD, STORE_SUM_PART, Z15, 0, DX, Z0, Z1)
+
+// func embedAddAVX512(a *sumArgs) (done int)
+// for i, id := range ids {
+//	linear[i] = scale * table[id] + positions[p(i)] + add[q(i)]
+//	clear(sums[i]); for j, x := range linear[i] { sums[i][j%16] += x }
+// }
+TEXT ·embedAddAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+	POSITIONS_BEGIN
+row:
+	ROW
+	POSITION
+	ADD
+	VXORPS Z16, Z16, Z16
+	COLUMNS(EMBED_ADD, STORE_SUM, LINES_AVX512, TAIL_SUM, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	MOVQ R9, DX
+	SHLQ $6, DX
+	ADDQ sumArgs_sums(BX), DX
+	VMOVUPS Z16, (DX)
+	ADD_NEXT
 	POSITION_NEXT
 	ROWS_END
 	MOVQ R9, done+8(FP)

@@ -113,6 +113,11 @@ done:
 	PREFETCHT1 (R13)(R10*2); \
 	PREFETCHT1 (R13)(R11*1)
 
+// FETCH prefetches a line of a row that comes next, of what is looked up.
+#define FETCH(row) \
+	PREFETCHT1 (row); \
+	ADDQ       $64, row
+
 // What a pass does to one vector of a row, at address x or so, in register v.
 
 #define SUM(LOAD, PLUS, x, v, sum) \
@@ -420,6 +425,33 @@ done:
 	VZEROUPPER
 	RET
 
+// func layerNormFourAVX2(a *fourArgs)
+// layerNormAVX2 of four rows, while those at from are prefetched
+TEXT ·layerNormFourAVX2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), BX
+	NORM_BEGIN(normArgs_dst, normArgs_dstStride)
+	LAST_LANES_OF_SUMS
+	LEAQ (R8)(R8*2), R9
+	LEAQ (R10)(R10*2), R11
+	MOVQ fourArgs_from+0(BX), R12
+	LANES_AHEAD(FETCH(R12), SUM4, STEP_X, sum, sumTail, sumFew, sumDone)
+	MEANS
+	EACH(Y0, Y8, Y9)
+	EACH(Y2, Y10, Y11)
+	MOVQ fourArgs_from+8(BX), R12
+	MOVQ fourArgs_from+16(BX), R13
+	LANES_AHEAD(FETCH(R12); FETCH(R13), SQUARES4, STEP_X, square, squareTail, squareFew, squareDone)
+	MEANS
+	DEVIATIONS
+	EACH(Y0, Y0, Y1)
+	EACH(Y2, Y2, Y3)
+	MOVQ normArgs_gamma(BX), R12
+	MOVQ normArgs_beta(BX), R13
+	MOVQ fourArgs_from+24(BX), AX
+	NORM_COLUMNS(FETCH(AX); ELEMENTS_BLOCK(NORM4_WIDE), STEP_NORM, ELEMENTS_TAIL(NORM4_WIDE, NORM4_NARROW, STEP_NORM, four, two, one, done), block, tail, done)
+	VZEROUPPER
+	RET
+
 // func layerNormBackwardAVX2(a *normArgs)
 // for i, x := range src { for j := range x {
 //	xhat, d := (x[j]-mean(x))*r(x), dOut[i][j]; dGamma[j] += d*xhat; dBeta[j] += d
@@ -531,6 +563,11 @@ last:
 	AHEAD_XY4; \
 	SQUARES4_AVX512(LOAD, STORE, PLUS)
 
+#define SQUARES4_FETCH_AVX512(LOAD, STORE, PLUS) \
+	FETCH(R12); \
+	FETCH(R13); \
+	SQUARES4_AVX512(LOAD, STORE, PLUS)
+
 #define SQUARES1_AVX512(LOAD, STORE, PLUS) \
 	SQUARE(LOAD, PLUS, (SI), Z16, Z8, Z0)
 
@@ -539,6 +576,11 @@ last:
 	NORM(LOAD, STORE, (SI)(R8*1), (DI)(R10*1), Z17, Z9, Z13, Z20, Z21);     \
 	NORM(LOAD, STORE, (SI)(R8*2), (DI)(R10*2), Z18, Z10, Z14, Z20, Z21);    \
 	NORM(LOAD, STORE, (SI)(R9*1), (DI)(R11*1), Z19, Z11, Z15, Z20, Z21)
+
+#define NORM4_FETCH_AVX512 \
+	FETCH(AX); \
+	FETCH(DX); \
+	NORM4_AVX512(VECTOR, VECTOR)
 
 #define NORM1_AVX512(LOAD, STORE) \
 	LOAD((R12), Z20); \
@@ -659,6 +701,35 @@ row:
 	DECQ normArgs_rows(BX)
 	JNE  row
 done:
+	VZEROUPPER
+	RET
+
+// func layerNormFourAVX512(a *fourArgs)
+// layerNormAVX512 of four rows, whose sums are there, while those at from are prefetched
+TEXT ·layerNormFourAVX512(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), BX
+	NORM_BEGIN(normArgs_dst, normArgs_dstStride)
+	MASK
+	LEAQ (R8)(R8*2), R9
+	LEAQ (R10)(R10*2), R11
+	VMOVUPS fourArgs_sums+0(BX), Z0
+	VMOVUPS fourArgs_sums+64(BX), Z1
+	VMOVUPS fourArgs_sums+128(BX), Z2
+	VMOVUPS fourArgs_sums+192(BX), Z3
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
+	EACH_AVX512(Z0, Z8, Z9, Z10, Z11)
+	CLEAR4(Z0, Z1, Z2, Z3)
+	MOVQ fourArgs_from+0(BX), R12
+	MOVQ fourArgs_from+8(BX), R13
+	LANES_AVX512(SQUARES4_FETCH_AVX512, STEP_X, square, squareTail, squareDone)
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
+	DEVIATIONS_AVX512
+	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
+	MOVQ normArgs_gamma(BX), R12
+	MOVQ normArgs_beta(BX), R13
+	MOVQ fourArgs_from+16(BX), AX
+	MOVQ fourArgs_from+24(BX), DX
+	NORM_COLUMNS(NORM4_FETCH_AVX512, STEP_NORM, NORM4_AVX512(MASKED_LOAD, MASKED_STORE), block, tail, done)
 	VZEROUPPER
 	RET
 

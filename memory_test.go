@@ -618,6 +618,35 @@ func kernelTable[I, P rowvec.ID]() []safe {
 				},
 			}
 		}},
+		{"forward.Normalise", true, normed / 4, func(m *memory, s extent) kernel {
+			dst, table := m.matrix(written, s.n, s.dim, 3*s.gap), m.table(read, s.rows, s.dim, s.gap)
+			positions, add := m.matrix(read, s.seq, s.dim, 2*s.gap), m.matrix(read, s.seq+start, s.dim, s.gap)
+			gamma, beta := m.vector(read, s.dim), m.vector(read, s.dim)
+			ids := list[I](m, s.n+more, table.Rows)
+			n := forward.Normal{Rows: rows(dst, table, ids), Gamma: gamma, Beta: beta, Epsilon: epsilon}
+			if n.Positions = positions; s.dim%3 != 0 {
+				n.Seq = s.seq
+			}
+			if s.dim%2 == 0 {
+				n.Add, n.AddStart, n.AddSeq = add, start, s.seq
+			}
+			return kernel{
+				func() error { return done(forward.Normalise(n), s.n) },
+				func() {
+					if n.Seq == 0 {
+						kernels.GatherScaled(dst, table, ids[:s.n], scale)
+					} else {
+						kernels.Embed(dst, table, ids[:s.n], scale, positions, 0, s.seq)
+					}
+					for i := range s.n {
+						if n.AddSeq > 0 {
+							kernels.Add(dst.Row(i), add.Row(start+i%s.seq))
+						}
+					}
+					kernels.LayerNorm(dst, dst, gamma, beta, epsilon)
+				},
+			}
+		}},
 		{"forward.ScatterAdd", true, chunk, func(m *memory, s extent) kernel {
 			src, table := m.matrix(read, s.n, s.dim, 3*s.gap), m.table(changed, s.rows, s.dim, s.gap)
 			ids := list[I](m, s.n+more, table.Rows)
@@ -712,6 +741,8 @@ var noKernels = map[string]string{
 	"ISA":             "has no arguments",
 	"NewMatrix":       "allocates it",
 	"Overlap":         "looks at fields alone",
+
+	"forward.Normalises": "has no memory",
 }
 
 // idTables is the table for each type of ids, and for another of position ids.

@@ -26,6 +26,7 @@ type pass struct {
 	drops  bool          // something is
 	pieces bool          // rows of a forward pass take more than one step, and so are done piece by piece
 	stream bool          // the result of a forward pass is too large for the caches
+	fused  bool          // rows of a forward pass are summed and normalised in one step
 	size   int           // of a part: rows of a forward pass, columns of a backward one
 	before normGradients // what the gradient of a normalisation is to be
 
@@ -139,6 +140,7 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 	if scratch != nil {
 		defer scratches.Put(scratch)
 	}
+	p.fused = p.normalises()
 	return p.end(op, p.forward.Do(workers, (n+p.size-1)/p.size))
 }
 
@@ -222,6 +224,9 @@ func (p *pass) forwardPart(part int) error {
 	}
 	dim := p.tokens.Dim()
 	size := pieceRows(dim)
+	if p.fused && !p.drops && !p.stream {
+		size = hi - lo // in one step
+	}
 	var scratch *[]float32
 	if p.stream {
 		scratch = scratchOf(size * dim)
@@ -233,15 +238,10 @@ func (p *pass) forwardPart(part int) error {
 		if p.stream {
 			piece.Data, piece.Stride = *scratch, dim
 		}
-		if err := p.forwardRows(piece, lo, end); err != nil {
+		if err := p.forwardPiece(piece, lo, end); err != nil {
 			return err
 		}
 		end = hi
-		if p.norm.on {
-			if err := p.norm.forward(piece); err != nil {
-				return err
-			}
-		}
 		switch {
 		case p.drops:
 			if p.drop(out, piece, lo, hi) {
@@ -249,6 +249,76 @@ func (p *pass) forwardPart(part int) error {
 			}
 		case p.stream:
 			forward.Copy(out, piece)
+		}
+	}
+	return nil
+}
+
+// forwardPiece sets dst to rows from lo on, normalised if they are to be; more come behind them, up to end.
+func (p *pass) forwardPiece(dst rowvec.Matrix, lo, end int) error {
+	if p.fused {
+		return p.forwardNormal(dst, lo, end)
+	}
+	if err := p.forwardRows(dst, lo, end); err != nil || !p.norm.on {
+		return err
+	}
+	return p.norm.forward(dst)
+}
+
+// longRuns is the average length of ragged sequences from which on sums are normalised in the same step: in front of the
+// position of each sequence, up to three rows are normalised one by one.
+const longRuns = 16
+
+// normalises reports whether a kernel sums rows and normalises them. It counts positions, where there are segments.
+func (p *pass) normalises() bool {
+	switch {
+	case !p.norm.on || !forward.Normalises(p.tokens.Dim()) || p.positions != nil && !p.stored:
+		return false
+	case p.positions == nil || p.segments == nil:
+		return true
+	}
+	return !p.in.placed && (!p.in.ragged || p.in.Len() >= longRuns*p.in.sequences())
+}
+
+// forwardNormal is forwardPiece where one kernel does it all.
+func (p *pass) forwardNormal(dst rowvec.Matrix, lo, end int) error {
+	r := forward.Normal{
+		Rows: p.rows(), Gamma: p.norm.weight.Data, Beta: p.norm.bias.Data, Epsilon: p.norm.epsilon,
+	}
+	var buffer []int
+	if p.segments == nil && p.positions != nil && p.in.ragged && !p.in.placed {
+		pooled := atBuffers.Get().(*[atRows]int)
+		defer atBuffers.Put(pooled)
+		buffer = pooled[:]
+	}
+	for first, hi, n := lo, lo+dst.Rows, 0; lo < hi; lo += n {
+		n = hi - lo
+		if p.positions != nil && p.segments != nil {
+			r.Add = p.table
+			r.AddStart, r.AddSeq, n = p.in.run(lo, hi)
+			if r.AddStart < 0 || r.AddStart > r.Add.Rows-r.AddSeq { // all have been checked
+				return rowvec.ErrChanged
+			}
+		} else if p.positions != nil {
+			r.Positions = p.table
+			if p.in.placed || p.in.ragged {
+				r.At = p.in.positionsOf(buffer, lo, hi)
+				n = len(r.At)
+			} else {
+				r.Start, r.Seq, n = p.in.run(lo, hi)
+			}
+		}
+		if p.segments != nil {
+			r.Positions = p.segments.weight
+			if p.in.typed {
+				r.At = p.in.types[lo : lo+n]
+			} else {
+				r.Seq = 1 // type 0, over and over
+			}
+		}
+		r.Dst = rows(dst, lo-first, lo-first+n)
+		if err := p.in.ids.slice(lo, lo+n).normalise(&r, end-lo-n); err != nil {
+			return err
 		}
 	}
 	return nil

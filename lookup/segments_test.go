@@ -442,14 +442,18 @@ func TestRefusedNorm(t *testing.T) {
 
 // TestChangedTypes has a type change after the check of all, as another goroutine could have it.
 func TestChangedTypes(t *testing.T) {
-	do, scatterAdd := forward.Do, forward.ScatterAdd
-	defer func() { forward.Do, forward.ScatterAdd = do, scatterAdd }()
+	do, normalise, scatterAdd := forward.Do, forward.Normalise, forward.ScatterAdd
+	defer func() { forward.Do, forward.Normalise, forward.ScatterAdd = do, normalise, scatterAdd }()
 	const dim = 3
 	typ := make([]int, 6)
 	in := lookup.Sequence([]int{1, 2, 3, 4, 0, 1}).Types(typ)
 	forward.Do = func(r forward.Rows) int {
 		typ[3] = 2
 		return do(r)
+	}
+	forward.Normalise = func(n forward.Normal) int {
+		typ[3] = 2
+		return normalise(n)
 	}
 	forward.ScatterAdd = func(r forward.Rows) int {
 		typ[3] = -1

@@ -88,6 +88,18 @@ func (v view) forward(r *forward.Rows, more int) error {
 	return nil
 }
 
+// normalise is forward of rows that are normalised.
+func (v view) normalise(n *forward.Normal, more int) error {
+	if n.Dst.Rows == 0 {
+		return nil
+	}
+	n.IDs, n.Wide, n.More = v.first, v.wide(), more
+	if forward.Normalise(*n) < n.Dst.Rows {
+		return rowvec.ErrChanged
+	}
+	return nil
+}
+
 // scatterAdd is rowvec.ScatterAdd with ids that have passed check, more of which come next.
 func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix, more int) error {
 	if src.Rows > 0 && forward.ScatterAdd(forward.Rows{

@@ -32,6 +32,24 @@ type Rows struct {
 // Package rowvec sets it. What Rows point to is on the heap, as for any function variable.
 var Do func(r Rows) (done int)
 
+// Normal is rows that are normalised, with Gamma, Beta and Epsilon as rowvec.LayerNorm has them: each is what Rows say, plus
+// one of Add if that has rows: AddStart, AddStart+1, ... over and over, AddSeq of them.
+type Normal struct {
+	Rows
+	Add              kernels.Matrix
+	AddStart, AddSeq int
+	Gamma, Beta      []float32
+	Epsilon          float32
+}
+
+// Normalise does such rows, whose arguments have all been checked, and returns what Do does. Each few rows are summed and
+// normalised while they are in the first-level cache, where the arithmetic leaves memory idle, and so it fetches rows of
+// Table that come next. Stream does not matter.
+var Normalise func(n Normal) (done int)
+
+// Normalises reports whether that is so for rows of so many columns, or else each step does all rows.
+var Normalises func(cols int) bool
+
 // ScatterAdd adds Scale times the rows of Dst, which it only reads, to those of Table that the ids choose, as Do does with
 // the rest.
 var ScatterAdd func(r Rows) (done int)

@@ -1,0 +1,11 @@
+//go:build purego || !amd64
+
+package rowvec
+
+import "github.com/rowvec/rowvec/internal/forward"
+
+func normalises(int) bool { return false }
+
+func normaliseRows(n *forward.Normal) (done int) {
+	panic("rowvec: rows are summed first, and then normalised")
+}
