@@ -147,11 +147,12 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 // onceElements is the size of the positions, 4 MiB, up to which a call computes them once for all of its sequences and
 // parts. Forward passes of 50,257 x 768 without a table of positions over those with one took so, and before, when they were
 // computed for each part of a sequence anew: 0.82 and 1.97 for 16 sequences of 128, with dropout 1.01 and 2.10; 1.07 and
-// 1.95 for 8 of 1,024; 1.72 and 3.76 for one of 512. Medians of 31 on a crowded Zen 4.
+// 1.95 for 8 of 1,024. Medians of 31 on a crowded Zen 4.
 const onceElements = 1 << 20
 
 // computeOnce has positions that are in no table computed for the whole call, if they are not too many, and gives the pass
-// a table of them, which is in scratch.
+// a table of them, which is in scratch. Those that are of use once are left to forwardComputed, unless rows are done piece by
+// piece.
 func (p *pass) computeOnce(op string) (scratch *[]float32, err error) {
 	if p.positions == nil || p.stored || p.in.placed {
 		return nil, nil
@@ -159,7 +160,7 @@ func (p *pass) computeOnce(op string) (scratch *[]float32, err error) {
 	need, err := p.in.positions(op, p.positions.Limit())
 	dim := p.tokens.Dim()
 	n := need - p.in.start
-	if err != nil || n <= 0 || n > onceElements/dim {
+	if err != nil || n <= 0 || n > onceElements/dim || p.in.Len() <= n && !p.pieces && addsInPlace() {
 		return nil, err
 	}
 	scratch = scratchOf(n * dim)
@@ -443,7 +444,10 @@ func (p *pass) addPositions(dst rowvec.Matrix, lo int) error {
 	return nil
 }
 
-// forwardComputed does rows whose positions are in no table: it has some vectors of positions computed at a time.
+// forwardComputed does rows whose positions are in no table: it has some vectors of positions computed at a time, for all
+// sequences; or where each is of use once, in the place of its row, to which assembly then adds that of the table. Forward
+// passes of 50,257 x 768 over Embed with a table took so, and with all positions computed before, in a table of the call: 1.09
+// and 1.34 for a sequence of 512, 1.04 and 1.32 for one of 1,024. Medians of 15 on a crowded Zen 4.
 func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 	first, hi := lo, lo+dst.Rows
 	dim := p.tokens.Dim()
@@ -451,8 +455,12 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 	if most > anchors {
 		most -= most % anchors
 	}
-	scratch := scratchOf(most * dim)
-	defer scratches.Put(scratch)
+	var scratch *[]float32
+	defer func() {
+		if scratch != nil {
+			scratches.Put(scratch)
+		}
+	}()
 	r := p.rows()
 	for n := 0; lo < hi; lo += n {
 		var start int
@@ -463,17 +471,25 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 		if start < 0 || start > p.positions.Limit()-r.Seq { // all have been checked
 			return rowvec.ErrChanged
 		}
-		r.Positions = rowvec.Matrix{Rows: r.Seq, Cols: dim, Data: (*scratch)[:r.Seq*dim], Stride: dim}
+		r.Dst = rows(dst, lo-first, lo-first+n)
+		if r.Positions = r.Dst; n > r.Seq || r.Stream || !addsInPlace() {
+			if scratch == nil {
+				scratch = scratchOf(most * dim)
+			}
+			r.Positions = rowvec.Matrix{Rows: r.Seq, Cols: dim, Data: (*scratch)[:r.Seq*dim], Stride: dim}
+		}
 		if err := p.positions.Fill(r.Positions, start); err != nil {
 			return err
 		}
-		r.Dst = rows(dst, lo-first, lo-first+n)
 		if err := p.in.ids.slice(lo, lo+n).forward(&r, end-lo-n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// addsInPlace reports whether Positions of forward.Rows may be Dst: portable code gathers all rows first.
+func addsInPlace() bool { return rowvec.ISA() != "portable" }
 
 // scratchElements is the size of a scratch within the second-level cache.
 const scratchElements = 32 << 10
