@@ -28,7 +28,8 @@
 //	Y15  numbers of the lanes of a tail (AVX2)
 //	K1   lanes of the tail (AVX-512)
 //
-// The gradient with AVX2 has R11 for the bytes between rows of dSrc, and R9 in the gradient of beta.
+// The gradient with AVX2 has R11 for the bytes between rows of dSrc, and R9 in the gradient of beta. What does four rows and
+// fetches others has R12, R13, AX and with AVX-512 DX in those, as far as a pass has no other use for them.
 
 // NORM_COLUMNS does one pass: BLOCK for each block, and TAIL for what is left of a row behind those.
 #define NORM_COLUMNS(BLOCK, STEP, TAIL, block, tail, done) \
@@ -277,9 +278,12 @@ one: \
 	WIDE(VECTOR, 0); \
 	WIDE(VECTOR, 32)
 
-// ELEMENTS does a pass to memory.
+// ELEMENTS does a pass to memory; ELEMENTS_AHEAD prefetches too.
 #define ELEMENTS(WIDE, NARROW, STEP, block, tail, four, two, one, done) \
-	NORM_COLUMNS(ELEMENTS_BLOCK(WIDE), STEP, ELEMENTS_TAIL(WIDE, NARROW, STEP, four, two, one, done), block, tail, done)
+	ELEMENTS_AHEAD(AHEAD_NONE, WIDE, NARROW, STEP, block, tail, four, two, one, done)
+
+#define ELEMENTS_AHEAD(AHEAD, WIDE, NARROW, STEP, block, tail, four, two, one, done) \
+	NORM_COLUMNS(AHEAD; ELEMENTS_BLOCK(WIDE), STEP, ELEMENTS_TAIL(WIDE, NARROW, STEP, four, two, one, done), block, tail, done)
 
 // The passes through four rows, whose means are Y8 to Y11, through two of them, and through one.
 
@@ -448,7 +452,7 @@ TEXT ·layerNormFourAVX2(SB), NOSPLIT, $0-8
 	MOVQ normArgs_gamma(BX), R12
 	MOVQ normArgs_beta(BX), R13
 	MOVQ fourArgs_from+24(BX), AX
-	NORM_COLUMNS(FETCH(AX); ELEMENTS_BLOCK(NORM4_WIDE), STEP_NORM, ELEMENTS_TAIL(NORM4_WIDE, NORM4_NARROW, STEP_NORM, four, two, one, done), block, tail, done)
+	ELEMENTS_AHEAD(FETCH(AX), NORM4_WIDE, NORM4_NARROW, STEP_NORM, block, tail, four, two, one, done)
 	VZEROUPPER
 	RET
 

@@ -6,6 +6,4 @@ import "github.com/rowvec/rowvec/internal/forward"
 
 func normalises(int) bool { return false }
 
-func normaliseRows(n *forward.Normal) (done int) {
-	panic("rowvec: rows are summed first, and then normalised")
-}
+func normaliseRows(n *forward.Normal) (done int) { return normaliseInSteps(n) }

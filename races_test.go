@@ -237,6 +237,21 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 				return nil
 			}, []spot{at("the next", &ids[4], isRead), at("one more", &ids[5], untouched)}
 		}
+		calls["rows that are normalised"] = func() (func() error, []spot) {
+			dst, table, positions, add, affine, ids := m(), m(), m(), m(), m(), []uint64{1, 3, 1, 3, 1, 3}
+			return func() error {
+					forward.Normalise(forward.Normal{
+						Rows: forward.Rows{Dst: dst, Table: table, IDs: unsafe.Pointer(&ids[0]), Wide: true, More: 1, Positions: positions, Seq: 2},
+						Add:  add, AddStart: 1, AddSeq: 2, Gamma: affine.Row(0), Beta: affine.Row(1),
+					})
+					return nil
+				}, all(chosen("table", table, isRead), corners("dst", dst, isWritten), []spot{
+					at("positions[1]", &positions.Row(1)[cols-1], isRead), at("positions[2]", &positions.Row(2)[0], untouched),
+					at("add[0]", &add.Row(0)[0], untouched), at("add[1]", &add.Row(1)[0], isRead), at("add[2]", &add.Row(2)[cols-1], isRead),
+					at("gamma", &affine.Row(0)[0], isRead), at("beta", &affine.Row(1)[cols-1], isRead),
+					at("the next id", &ids[4], isRead), at("one more", &ids[5], untouched),
+				})
+		}
 		calls["ids of rows that Dropout fetches"] = func() (func() error, []spot) {
 			dst, src, ids, next := m(), m(), []uint32{1, 3, 1}, m()
 			next.Rows, next.Data = 1<<21/next.Stride, make([]float32, 1<<21) // more than sits in a cache

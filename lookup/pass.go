@@ -207,12 +207,12 @@ const (
 	maxMaskCols = min(math.MaxInt, 1<<36)
 )
 
-// forwardPart does a range of rows. Where there is more than one step to do it takes pieces of them, which are done while
-// they are in cache: in their place, or of a result that is too large for the caches in a scratch, from where the last step
-// writes them past the caches. While dropout works out its masks, the rows of the table that the next piece needs are
-// fetched. Times with dropout over those without, of 50,257 x 768, scaled, with AVX-512 on a crowded Zen 4, medians of 81
-// by the clock of the thread: where pieces are dropped in their place or in the scratch, which is then copied; with rows
-// fetched; with dropout that writes past the caches; and with both.
+// forwardPart does a range of rows. Where there is more than one step to do, and no kernel that does them all, it takes
+// pieces of them, which are done while they are in cache: in their place, or of a result that is too large for the caches
+// in a scratch, from where the last step writes them past the caches. While dropout works out its masks, the rows of the
+// table that the next piece needs are fetched. Times with dropout over those without, of 50,257 x 768, scaled, with AVX-512
+// on a crowded Zen 4, medians of 81 by the clock of the thread: where pieces are dropped in their place or in the scratch,
+// which is then copied; with rows fetched; with dropout that writes past the caches; and with both.
 //
 //	uniform ids  2,048  1.41  1.18              Zipf ids  2,048  1.69  1.34
 //	             6,144  1.77  1.47  1.39  1.29            6,144  2.16  1.96  1.65  1.50
@@ -266,11 +266,11 @@ func (p *pass) forwardPiece(dst rowvec.Matrix, lo, end int) error {
 	return p.norm.forward(dst)
 }
 
-// longRuns is the average length of ragged sequences from which on sums are normalised in the same step: in front of the
-// position of each sequence, up to three rows are normalised one by one.
+// longRuns is the average length of ragged sequences from which on sums with segments and positions are normalised in the
+// same step: at the end of each sequence, up to three rows are normalised one by one.
 const longRuns = 16
 
-// normalises reports whether a kernel sums rows and normalises them. It counts positions, where there are segments.
+// normalises reports whether one kernel sums rows and normalises them. It counts positions, where there are segments.
 func (p *pass) normalises() bool {
 	switch {
 	case !p.norm.on || !forward.Normalises(p.tokens.Dim()) || p.positions != nil && !p.stored:
@@ -445,9 +445,9 @@ func (p *pass) addPositions(dst rowvec.Matrix, lo int) error {
 }
 
 // forwardComputed does rows whose positions are in no table: it has some vectors of positions computed at a time, for all
-// sequences; or where each is of use once, in the place of its row, to which assembly then adds that of the table. Forward
-// passes of 50,257 x 768 over Embed with a table took so, and with all positions computed before, in a table of the call: 1.09
-// and 1.34 for a sequence of 512, 1.04 and 1.32 for one of 1,024. Medians of 15 on a crowded Zen 4.
+// sequences; or where each is of use once, in the place of its row, to which assembly then adds that of the table. A
+// forward pass of 50,257 x 768 over Embed with a table took so, and with the positions in a table made for the call: 1.09
+// to 1.39, and 1.34 to 1.65, for a sequence of 512; 1.04 to 1.20, and 1.32, for one of 1,024. Several runs on a Zen 4.
 func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 	first, hi := lo, lo+dst.Rows
 	dim := p.tokens.Dim()
