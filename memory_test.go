@@ -743,6 +743,7 @@ var noKernels = map[string]string{
 	"Overlap":         "looks at fields alone",
 
 	"forward.Normalises": "has no memory",
+	"forward.Quantizes":  "has no memory",
 }
 
 // idTables is the table for each type of ids, and for another of position ids.
