@@ -1,6 +1,7 @@
 package lookup_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -606,4 +607,33 @@ func TestStringsAndParameters(t *testing.T) {
 			t.Errorf("parameters %q, want %q", got, want)
 		}
 	}
+}
+
+// TestComputedInPlace holds a sequence whose positions are computed where its rows are to be, and added to there, to one with
+// a table of positions: for all that rows can leave behind whole vectors.
+func TestComputedInPlace(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		step := 1
+		if isatest.Few() {
+			step = 7
+		}
+		for dim := 1; dim <= 140; dim += step {
+			for _, n := range []int{1, 2, 5, 40} {
+				e := must(lookup.NewEmbedding(50, dim))
+				computed := must(lookup.NewLayer(e, must(positional.NewSinusoidal(0, dim))))
+				stored := must(lookup.NewLayer(e, must(positional.NewSinusoidal(n, dim))))
+				ids := make([]int32, n)
+				for i := range ids {
+					ids[i] = int32((i*i*7 + dim) % 50)
+				}
+				got, want := newMatrix(t, n, dim), newMatrix(t, n, dim)
+				if err := errors.Join(computed.Forward(got, lookup.Sequence(ids)), stored.Forward(want, lookup.Sequence(ids))); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got.Data, want.Data) {
+					t.Fatalf("dim %d: the sums of %d rows differ", dim, n)
+				}
+			}
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
 )
@@ -489,7 +490,7 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 }
 
 // addsInPlace reports whether Positions of forward.Rows may be Dst: portable code gathers all rows first.
-func addsInPlace() bool { return rowvec.ISA() != "portable" }
+func addsInPlace() bool { return isa.Active() != isa.Portable }
 
 // scratchElements is the size of a scratch within the second-level cache.
 const scratchElements = 32 << 10
