@@ -47,11 +47,15 @@ func quantized(t *testing.T, cols, rows, others int) {
 			row[rng.IntN(cols)] = float32(math.NaN())
 		case 2:
 			row[rng.IntN(cols)] = float32(math.Inf(1))
+		case 3:
+			atLimit(row, 1e-30)
+		case 4:
+			atLimit(row, 1e36)
 		}
 	}
 	n := kernels.QuantizedColumns(cols)
 	got, want := slices.Repeat([]int16{77}, src.Rows*n), make([]int16, src.Rows*n)
-	gotFactors, wantFactors := make([]float32, src.Rows), make([]float32, src.Rows)
+	gotFactors, wantFactors := slices.Repeat([]float32{7}, src.Rows), make([]float32, src.Rows)
 	kernels.Quantize(want, wantFactors, src)
 	forward.Quantize(got, gotFactors, src)
 	if !slices.Equal(got, want) || !slices.Equal(gotFactors, wantFactors) {
@@ -62,5 +66,20 @@ func quantized(t *testing.T, cols, rows, others int) {
 	forward.QuantizedDots(products, want[:rows*n], want[rows*n:], n, src)
 	if !slices.Equal(products, all) {
 		t.Fatalf("%d columns: products of %d and %d rows differ", cols, rows, others)
+	}
+}
+
+// atLimit sets a row to one whose squares add up to a number.
+func atLimit(row []float32, squares float32) {
+	clear(row)
+	for x := float32(math.Sqrt(float64(squares))); ; x = math.Nextafter32(x, 0) {
+		rest := float32(math.Sqrt(float64(squares - float32(x*x))))
+		if sum := float32(x * x); sum == squares {
+			row[0] = x
+			return
+		} else if len(row) > 1 && sum+float32(rest*rest) == squares {
+			row[0], row[1] = x, rest
+			return
+		}
 	}
 }
