@@ -5,10 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/rowvec/rowvec"
-	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
 )
@@ -55,31 +53,6 @@ func TestBackwardSaysThatIDsChanged(t *testing.T) {
 			}
 			stop()
 			t.Logf("%s: %d changed meanwhile", name, changed)
-		}
-	})
-}
-
-// TestNormaliseStops: what is summed and normalised in one step ends in front of the first id that is out of range.
-func TestNormaliseStops(t *testing.T) {
-	const n, rows, cols = 11, 5, 40
-	matrix := func(rows int) rowvec.Matrix {
-		m, _ := rowvec.NewMatrix(rows, cols)
-		return m
-	}
-	ones := make([]float32, cols)
-	isatest.Each(t, func(t *testing.T) {
-		for want := range n + 1 {
-			ids := make([]uint32, n)
-			if want < n {
-				ids[want] = rows
-			}
-			got := forward.Normalise(forward.Normal{
-				Rows:  forward.Rows{Dst: matrix(n), Table: matrix(rows), IDs: unsafe.Pointer(&ids[0]), Scale: 1, Positions: matrix(n), Seq: n},
-				Gamma: ones, Beta: ones, Epsilon: 1,
-			})
-			if got != want {
-				t.Errorf("%d rows done, want %d", got, want)
-			}
 		}
 	})
 }

@@ -1,0 +1,69 @@
+package rowvec
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/internal/isatest"
+)
+
+// TestStops: kernels end in front of the first id that is out of range, as one may be that has changed since the check, and
+// say how many they have done.
+func TestStops(t *testing.T) {
+	const n, rows = 11, 5
+	isatest.Each(t, func(t *testing.T) {
+		for _, cols := range []int{3, 16, 40, 64} {
+			m := func(rows int) *Matrix {
+				m := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols+8)}
+				for uintptr(unsafe.Pointer(&m.Data[0]))%32 != 0 { // which rows past the caches begin at
+					m.Data = m.Data[1:]
+				}
+				return &m
+			}
+			dst, table, linear, sums, gamma := m(n), m(rows), m(n), make([]float32, rows), make([]float32, cols)
+			ids, at := make([]uint32, n), make([]uint64, n)
+			angles := Matrix{Rows: rows, Cols: cols &^ 1, Stride: cols, Data: table.Data}
+			kernels := map[string]func(h hint) int{
+				"gather":           func(h hint) int { return gather(dst, table, ids, h) },
+				"gatherScaled":     func(h hint) int { return gatherScaled(dst, table, ids, 2, h) },
+				"embed":            func(h hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
+				"embedAt":          func(h hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
+				"embedAt, at":      func(h hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
+				"scatterAdd":       func(h hint) int { return scatterAdd(table, ids, 2, linear, h) },
+				"updateSGD":        func(h hint) int { return updateSGD(table, ids, linear, 1, 0, h) },
+				"updateAdagrad":    func(h hint) int { return updateAdagrad(table, m(rows), ids, linear, 1, 1, h) },
+				"updateRowAdagrad": func(h hint) int { return updateRowAdagrad(table, sums, ids, linear, 1, 1, h) },
+				"updateAdam":       func(h hint) int { return updateAdam(table, m(rows), m(rows), ids, linear, AdamStep{Epsilon: 1}, h) },
+				"dots": func(hint) int {
+					return dots(&Matrix{Rows: 2, Cols: n, Stride: n, Data: make([]float32, 2*n)}, m(2), table, ids)
+				},
+				"rotateAt": func(hint) int { return rotateAt(dst, linear, Rotation{Heads: 1}, &angles, at) },
+				"rotateAt, interleaved": func(hint) int {
+					return rotateAt(dst, linear, Rotation{Heads: 1, Interleaved: true}, &angles, at)
+				},
+				"normalise": func(hint) int {
+					return normaliseRows(&forward.Normal{
+						Rows:  forward.Rows{Dst: *dst, Table: *table, IDs: unsafe.Pointer(&ids[0]), Scale: 1, Positions: *linear, Seq: n},
+						Gamma: gamma, Beta: gamma, Epsilon: 1,
+					})
+				},
+			}
+			for name, kernel := range kernels {
+				for want := range n + 1 {
+					if clear(ids); want < n {
+						ids[want] = rows
+					}
+					for i, id := range ids {
+						at[i] = uint64(id)
+					}
+					for _, stream := range []bool{false, true} {
+						if got := kernel(hint{stream: stream}); got != want {
+							t.Errorf("%s of %d columns, past the caches %v: %d done, want %d", name, cols, stream, got, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
