@@ -609,6 +609,14 @@ func TestStringsAndParameters(t *testing.T) {
 	}
 }
 
+// careless are positions that write to all that they can of what they are to fill.
+type careless struct{ *positional.Sinusoidal }
+
+func (c careless) Fill(dst rowvec.Matrix, start int) error {
+	clear(dst.Data)
+	return c.Sinusoidal.Fill(dst, start)
+}
+
 // TestComputedInPlace holds a sequence whose positions are computed where its rows are to be, and added to there, to one with
 // a table of positions: for all that rows can leave behind whole vectors.
 func TestComputedInPlace(t *testing.T) {
@@ -620,17 +628,19 @@ func TestComputedInPlace(t *testing.T) {
 		for dim := 1; dim <= 140; dim += step {
 			for _, n := range []int{1, 2, 5, 40} {
 				e := must(lookup.NewEmbedding(50, dim))
-				computed := must(lookup.NewLayer(e, must(positional.NewSinusoidal(0, dim))))
+				computed := must(lookup.NewLayer(e, careless{must(positional.NewSinusoidal(0, dim))}))
 				stored := must(lookup.NewLayer(e, must(positional.NewSinusoidal(n, dim))))
 				ids := make([]int32, n)
 				for i := range ids {
 					ids[i] = int32((i*i*7 + dim) % 50)
 				}
-				got, want := newMatrix(t, n, dim), newMatrix(t, n, dim)
+				room, want := newMatrix(t, n+1, dim), newMatrix(t, n, dim)
+				got, behind := room, room.Row(n)
+				got.Rows, behind[dim-1] = n, 9
 				if err := errors.Join(computed.Forward(got, lookup.Sequence(ids)), stored.Forward(want, lookup.Sequence(ids))); err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(got.Data, want.Data) {
+				if !slices.Equal(got.Data[:n*dim], want.Data) || behind[dim-1] != 9 {
 					t.Fatalf("dim %d: the sums of %d rows differ", dim, n)
 				}
 			}

@@ -478,6 +478,8 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 				scratch = scratchOf(most * dim)
 			}
 			r.Positions = rowvec.Matrix{Rows: r.Seq, Cols: dim, Data: (*scratch)[:r.Seq*dim], Stride: dim}
+		} else {
+			r.Positions.Data = r.Dst.Data[:(n-1)*r.Dst.Stride+dim] // whoever fills it need not care what lies behind
 		}
 		if err := p.positions.Fill(r.Positions, start); err != nil {
 			return err
