@@ -44,7 +44,7 @@ type quantizedArgs struct {
 	n         int // rows of b
 	size      int // bytes of a row, a multiple of 64
 
-	// What comes next is fetched meanwhile: so many lines for each sixteen sums, from next to end.
+	// What comes next is fetched meanwhile, from next to end: so many lines for each sixteen sums, or eight with AVX2.
 	next, end uintptr
 	lines     int
 }

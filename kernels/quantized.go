@@ -41,9 +41,9 @@ func Quantize(dst []int16, factors []float32, src Matrix) {
 	}
 }
 
-// QuantizedDots sets element j of row i of dst to the dot product of row i of a with row j of b, which have n elements and
-// no gaps; rows of dst have as many elements as b has rows. A dot product is that of integers, and exact for rows that
-// Quantize has made; others are exact modulo 2^32.
+// QuantizedDots sets element j of row i of dst to the dot product of row i of a with row j of b, which have n elements, n
+// being above 0, and no gaps; rows of dst have as many elements as b has rows. A dot product is that of integers, and exact
+// for rows that Quantize has made; others are exact modulo 2^32.
 func QuantizedDots(dst []int32, a, b []int16, n int) {
 	cols := len(b) / n
 	for i := range len(a) / n {

@@ -19,7 +19,7 @@ import (
 //	s*t*(r.q) - r'.q' = (s*r).f + e.q'
 //
 // which by the inequality of Cauchy and Schwarz is at most |s*r||f| + |e||q'|. The lengths |s*r| and |q'| are
-// QuantizedLength but for rounding, |e| and |f| half the root of dim. What rowvec.Dots computes differs from r.q by at most
+// QuantizedLength but for rounding, |e| and |f| half the root of dim at most. What rowvec.Dots computes differs from r.q by at most
 // |r||q| times dim/16+8 halves of a unit in the last place.
 
 // doubt returns what a dot product of integers is off by at most, rounding and all.

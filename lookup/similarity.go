@@ -230,7 +230,7 @@ func (s *Similarity) Analogy(dst *Neighbours, in Input) error {
 	p := s.begin(dst, in.Len()/3)
 	defer p.end()
 	dim := s.tokens.Dim()
-	p.sums = slices.Grow(p.sums[:0], dim)[:dim]
+	p.sums = sized(p.sums, dim)
 	for i := range p.queries.Rows {
 		clear(p.sums)
 		for k, sign := range [...]float64{-1, 1, 1} {
@@ -444,14 +444,13 @@ func (p *search) ready(n int) {
 		p.hands = append(p.hands, new(hand))
 	}
 	for i, h := range p.hands[:n] {
-		h.best = slices.Grow(h.best[:0], queries)[:queries]
-		h.limits = slices.Grow(h.limits[:0], queries)[:queries]
+		h.best, h.limits = sized(h.best, queries), sized(h.limits, queries)
 		room := min(queries, searchQueries) * p.block
 		h.scores = sized(h.scores, room)
 		h.screened.wait, h.screened.pause = 0, 0
 		ids, scores := p.dst.IDs, p.dst.Scores
 		if i > 0 {
-			h.ids, h.found = slices.Grow(h.ids[:0], queries*k)[:queries*k], slices.Grow(h.found[:0], queries*k)[:queries*k]
+			h.ids, h.found = sized(h.ids, queries*k), sized(h.found, queries*k)
 			ids, scores = h.ids, h.found
 		}
 		for query := range queries {
@@ -484,11 +483,14 @@ func (p *search) part(part int) error {
 				if first == 0 {
 					next = rows(p.tokens.weight, hi, min(hi+p.block, end))
 				}
-				if done, err := h.screen(p, first, last, lo, next); err != nil {
+				done, err := h.screen(p, first, last, lo, next)
+				if err != nil {
 					return err
-				} else if done {
+				}
+				if done {
 					continue
 				}
+				screens = false // and not for the other queries either
 			}
 			scores := rowvec.Matrix{Rows: last - first, Cols: hi - lo, Stride: hi - lo, Data: h.scores}
 			if err := rowvec.DotsAll(scores, rows(p.queries, first, last), rows(p.tokens.weight, lo, hi)); err != nil {

@@ -33,7 +33,7 @@ type Rows struct {
 var Do func(r Rows) (done int)
 
 // Normal is rows that are normalised, with Gamma, Beta and Epsilon as rowvec.LayerNorm has them: each is what Rows say, plus
-// one of Add if that has rows: AddStart, AddStart+1, ... over and over, AddSeq of them.
+// one of Add if that has rows: AddStart, AddStart+1, ... over and over, AddSeq of them. Scale counts even if not Scaled.
 type Normal struct {
 	Rows
 	Add              kernels.Matrix
