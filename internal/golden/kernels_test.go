@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/kernels"
 )
 
 // dims are those that each kernel is run with: every one up to 33, the neighbours of multiples of what loops are unrolled by
@@ -28,8 +30,8 @@ type kernel struct {
 // kernelPieces are two pieces for each kernel, of plain and of special numbers. The type of ids differs from dim to dim.
 func kernelPieces() []piece {
 	types := [...][]kernel{
-		kernels[int](), kernels[uint32](), kernels[int64](), kernels[uint](), kernels[int32](), kernels[uint64](),
-		kernels[token](),
+		kernelsOf[int](), kernelsOf[uint32](), kernelsOf[int64](), kernelsOf[uint](), kernelsOf[int32](), kernelsOf[uint64](),
+		kernelsOf[token](),
 	}
 	var all []piece
 	for k, kernel := range types[0] {
@@ -46,7 +48,11 @@ func kernelPieces() []piece {
 			do(r)
 		}})
 	}
-	return append(all, piece{"rowvec.Gather, far", far}, piece{"rowvec, facts", facts})
+	return append(all, piece{"rowvec.Gather, far", far}, piece{"rowvec, facts", facts}, piece{"kernels.Quantize", quantized},
+		piece{"kernels.Quantize, special", func(r *run) {
+			r.pool = special
+			quantized(r)
+		}})
 }
 
 // token is an id of a caller's own type.
@@ -58,8 +64,8 @@ func rows(dim int) int { return max(3, min(12, 1000/dim)) }
 // vocab returns the number of rows that ids choose from.
 func vocab(dim int) int { return max(2, min(7, 7000/dim)) }
 
-// kernels returns those of package rowvec, whose ids are of type I where they have ids.
-func kernels[I rowvec.ID]() []kernel {
+// kernelsOf returns those of package rowvec, whose ids are of type I where they have ids.
+func kernelsOf[I rowvec.ID]() []kernel {
 	return []kernel{
 		{"Gather", func(r *run, dim int) {
 			n := rows(dim)
@@ -293,6 +299,24 @@ func far(r *run) {
 	r.matrices(dst)
 	r.ok(rowvec.GatherScaled(dst, table, tokens, 0.7))
 	r.matrices(dst)
+}
+
+// quantized are rows in 16 bits, as a search compares them, and their dot products.
+func quantized(r *run) {
+	for _, dim := range dims {
+		n := kernels.QuantizedColumns(dim)
+		a, b := make([]int16, 8*n), make([]int16, 12*n)
+		for _, rows := range [][]int16{a, b} {
+			factors := make([]float32, len(rows)/n)
+			forward.Quantize(rows, factors, r.matrix(len(factors), dim))
+			r.floats(factors...)
+		}
+		dots := make([]int32, 8*12)
+		forward.QuantizedDots(dots, a, b, n, rowvec.Matrix{})
+		for _, dot := range dots {
+			r.ints(int(dot))
+		}
+	}
 }
 
 // facts are what the functions that compute nothing say.

@@ -16,6 +16,8 @@ const (
 	limit   = 80 // of positions
 	padding = 2
 	types   = 3 // segments
+
+	screened = 30 // queries of which rows are compared in 16 bits first
 )
 
 // widths are the dims of layers: multiples of a vector and not.
@@ -374,6 +376,8 @@ func similarity(r *run, metric lookup.Metric) {
 			found, _ := dst.Of(queries - 1)
 			r.ints(len(found))
 		}
+		many := r.matrix(screened, dim)
+		search(screened, func(dst *lookup.Neighbours) error { return s.Nearest(dst, many) })
 		queries := r.matrix(9, dim)
 		search(9, func(dst *lookup.Neighbours) error { return s.Nearest(dst, queries) })
 		in := lookup.Batch(ids[int](r, 18, tokens), 2)
