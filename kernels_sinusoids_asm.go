@@ -33,6 +33,10 @@ const (
 	sinusoidElementsAVX512 = 32 << 10
 )
 
+// sinusoidColumns is the length of the rows that a call does at most: each column has three float64 besides. In no cache,
+// 64 Ki take 117 to 152 us on a Zen 4, and 16 Ki 26 to 38.
+const sinusoidColumns = chunkElements / 4
+
 func sinusoids(dst *Matrix, skip int, x, y, c []float64, stream bool) {
 	if isa.Active() == isa.Portable {
 		kernels.Sinusoids(*dst, skip, x, y, c)
@@ -49,7 +53,7 @@ func sinusoids(dst *Matrix, skip int, x, y, c []float64, stream bool) {
 	if stream = stream && dst.Rows > 0 && streamsLines(dst); stream {
 		size = streamElements
 	}
-	cols := min(dst.Cols, chunkElements)
+	cols := min(dst.Cols, sinusoidColumns)
 	steps := max(1, min(chunkRows, size/cols)) // at a time
 	for j := 0; j < dst.Cols; j += cols {
 		a := sinusoidArgs{

@@ -40,7 +40,7 @@ const (
 	written        // without being read
 )
 
-// roomFor is the number of bytes of the largest argument, with its margin.
+// roomFor is the number of bytes of the largest argument of these tests, with its margin.
 const roomFor = 4 << 20
 
 // margin is the number of bytes on the side of an argument that has no inaccessible page: a block of AVX-512.
@@ -78,13 +78,13 @@ type memory struct {
 }
 
 // newMemory has a region for each argument, with room for the largest.
-func newMemory(t *testing.T) *memory {
+func newMemory(t testing.TB, room int) *memory {
 	m := &memory{numbers: make([]float32, 99991), positions: make([]float64, 99991)}
 	for range 7 {
-		m.regions = append(m.regions, guard.New(t, roomFor))
+		m.regions = append(m.regions, guard.New(t, room))
 	}
 	for c, canary := range canaries {
-		m.blank[c] = bytes.Repeat([]byte{canary}, roomFor)
+		m.blank[c] = bytes.Repeat([]byte{canary}, room)
 	}
 	rng := rand.New(rand.NewPCG(27, 28))
 	fill(rng, m.numbers)
@@ -309,7 +309,7 @@ func kernelTable[I, P rowvec.ID]() []safe {
 		scale, epsilon, start = 1.7, 1e-5, 2
 		chunk                 = 64 << 10
 		normed                = 32 << 10 // the longest row of layer normalisation that is not left to plain Go
-		less                  = 16 << 10 // updates, whose elements take longer, and dot products of a row at a time
+		less                  = 16 << 10 // updates and sinusoids, whose elements take longer, and dot products of a row at a time
 	)
 	step := rowvec.AdamStep{MeanWeight: 0.1, SquareWeight: 0.3, Rate: 0.3, Epsilon: epsilon, Keep: 0.9}
 	mask := rowvec.Mask{P: 0.4, Seed: 17}
@@ -550,7 +550,7 @@ func kernelTable[I, P rowvec.ID]() []safe {
 		{"Rotate in place", false, chunk, rotateBy(true, true)},
 		{"RotateAt", false, chunk, rotateAt(false, true)},
 		{"RotateAt in place", false, chunk, rotateAt(true, false)},
-		{"Sinusoids", false, chunk, func(m *memory, s extent) kernel {
+		{"Sinusoids", false, less, func(m *memory, s extent) kernel {
 			dst, skip := m.matrix(written, s.n, s.dim, s.gap), s.dim%4
 			x, y, c := m.doubles(changed, s.dim), m.doubles(changed, s.dim), m.doubles(read, s.dim)
 			return kernel{
@@ -558,7 +558,7 @@ func kernelTable[I, P rowvec.ID]() []safe {
 				func() { kernels.Sinusoids(dst, skip, x, y, c) },
 			}
 		}},
-		{"Sinusoids without rows", false, chunk, func(m *memory, s extent) kernel {
+		{"Sinusoids without rows", false, less, func(m *memory, s extent) kernel {
 			dst := rowvec.Matrix{Cols: s.dim}
 			x, y, c := m.doubles(changed, s.dim), m.doubles(changed, s.dim), m.doubles(read, s.dim)
 			return kernel{
@@ -678,7 +678,7 @@ func kernelTable[I, P rowvec.ID]() []safe {
 				},
 			}
 		}},
-		{"forward.Sinusoids", false, chunk, func(m *memory, s extent) kernel {
+		{"forward.Sinusoids", false, less, func(m *memory, s extent) kernel {
 			dst := m.matrix(written, s.n, s.dim, s.gap)
 			x, y, c := m.doubles(changed, s.dim), m.doubles(changed, s.dim), m.doubles(read, s.dim)
 			return kernel{
@@ -776,7 +776,7 @@ func (m *memory) try(t *testing.T, levels []isa.Level, table []safe, k int, s ex
 // TestMemory takes every dim and all that remains of rows done together, with every type of ids in turn.
 func TestMemory(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	m, levels := newMemory(t), isatest.Levels(t)
+	m, levels := newMemory(t, roomFor), isatest.Levels(t)
 	for k, kernel := range idTables[0] {
 		name, _, _ := strings.Cut(kernel.name, " ")
 		shapes := []extent{{n: 15, rows: 9, seq: 5}, {n: 1, rows: 3, seq: 1}} // four rows, two and one; one row
@@ -808,7 +808,7 @@ func TestMemory(t *testing.T) {
 func TestMemoryOfChunks(t *testing.T) {
 	large(t)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	m, levels := newMemory(t), isatest.Levels(t)
+	m, levels := newMemory(t, roomFor), isatest.Levels(t)
 	for k, kernel := range idTables[0] {
 		for i, s := range []extent{
 			{dim: kernel.piece - 1, n: 1, rows: 2, seq: 1, queries: 1},
@@ -828,7 +828,7 @@ func TestMemoryOfChunks(t *testing.T) {
 func TestMemoryOfPrefetches(t *testing.T) {
 	large(t)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	m, levels := newMemory(t), isatest.Levels(t)
+	m, levels := newMemory(t, roomFor), isatest.Levels(t)
 	for range 3 {
 		m.heap = append(m.heap, make([]float32, 1<<20+5000))
 	}
