@@ -334,7 +334,7 @@ loop: \
 	JNE    loop;                         \
 	STORE(x, (DI)(DX*1))
 
-#define BATCH_ROWS(TAIL, size, v0, v1, v2, v3, v4) \
+#define BATCH_ROWS(TAIL, size, v0, v1, v2, v3) \
 row: \
 	XORL   DX, DX;                       \
 block: \
@@ -394,7 +394,7 @@ single: \
 TEXT ·addBatchesAVX2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
 	BATCHES_BEGIN(32)
-	BATCH_ROWS(BATCH_TAIL_AVX2, 32, Y0, Y1, Y2, Y3, Y4)
+	BATCH_ROWS(BATCH_TAIL_AVX2, 32, Y0, Y1, Y2, Y3)
 	VZEROUPPER
 	RET
 
@@ -635,7 +635,7 @@ TEXT ·addBatchesAVX512(SB), NOSPLIT, $0-8
 	MOVQ CX, R8
 	MASK
 	MOVQ R8, CX
-	BATCH_ROWS(BATCH_TAIL_AVX512, 64, Z0, Z1, Z2, Z3, Z4)
+	BATCH_ROWS(BATCH_TAIL_AVX512, 64, Z0, Z1, Z2, Z3)
 	VZEROUPPER
 	RET
 

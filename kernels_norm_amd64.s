@@ -247,10 +247,14 @@ few: \
 	VDIVPS  Y0, Y14, Y0;                     \
 	VDIVPS  Y2, Y14, Y2
 
-// EACH has each half of a register in a register of its own, the lower one in the first, which may be that register.
+// EACH has each half of a register in a register of its own, the lower one in the first, which may be that register. LOWER
+// has that one alone.
 #define EACH(from, to0, to1) \
 	VPERM2F128 $0x11, from, from, to1; \
-	VPERM2F128 $0x00, from, from, to0
+	LOWER(from, to0)
+
+#define LOWER(from, to) \
+	VPERM2F128 $0x00, from, from, to
 
 // ELEMENTS_TAIL does 8, 4, 2 and 1 columns.
 #define ELEMENTS_TAIL(WIDE, NARROW, STEP, four, two, one, done) \
@@ -373,7 +377,7 @@ one: \
 #define STATISTICS1 \
 	LANES(SUM1, STEP_X, sum, sumTail, sumFew, sumDone);                   \
 	MEANS;                                                                \
-	EACH(Y0, Y8, Y9);                                                     \
+	LOWER(Y0, Y8);                                                        \
 	LANES(SQUARES1, STEP_X, square, squareTail, squareFew, squareDone);   \
 	MEANS;                                                                \
 	DEVIATIONS
@@ -416,7 +420,7 @@ last:
 	JEQ  done
 row:
 	STATISTICS1
-	EACH(Y0, Y0, Y1)
+	LOWER(Y0, Y0)
 	MOVQ normArgs_gamma(BX), R12
 	MOVQ normArgs_beta(BX), R13
 	ELEMENTS(NORM1_WIDE, NORM1_NARROW, STEP_NORM, block, tail, four, two, one, columnsDone)
@@ -497,12 +501,12 @@ last:
 	ADDQ $2, normArgs_rows(BX)
 	JEQ  done
 	STATISTICS1
-	EACH(Y0, Y10, Y11)
+	LOWER(Y0, Y10)
 	MOVQ normArgs_gamma(BX), R12
 	LANES(G1, STEP_SUMS, both, bothTail, bothFew, bothDone)
 	MEANS
-	EACH(Y0, Y0, Y1)
-	EACH(Y2, Y2, Y3)
+	LOWER(Y0, Y0)
+	LOWER(Y2, Y2)
 	MOVQ normArgs_dGamma(BX), R13
 	MOVQ normArgs_dBeta(BX), R9
 	ELEMENTS(GRADIENT1_WIDE, GRADIENT1_NARROW, STEP_GRADIENT, block, tail, four, two, one, done)

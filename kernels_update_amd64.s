@@ -229,8 +229,8 @@ row:
 	CMPQ DX, rowArgs_readable(BX);     \
 	JGE  sum;                          \
 	ID(R8, rowArgs_wide(BX), DX, R12); \
-	MOVQ updateArgs_first(BX), DX;     \
-	PREFETCHT1 (DX)(R12*4);            \
+	SUBQ R10, R12;                     \
+	PREFETCHT1 (R11)(R12*4);           \
 sum:
 
 // FACTOR adds up the upper and lower halves of the lanes in Y0 until there is one, adds the mean to the sum of the row,
@@ -323,7 +323,7 @@ TEXT ·addSquaresAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), DI
 	MOVQ n+16(FP), AX
 	LANES
-	SPLIT(32)
+	LEAQ (AX*4), CX
 	VMOVUPS (BX), Y0
 	VMOVUPS 32(BX), Y1
 	SQUARES_AVX2
