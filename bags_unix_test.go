@@ -45,3 +45,20 @@ func TestBagsStayWithinTheirIDs(t *testing.T) {
 		}
 	})
 }
+
+// TestBagsLookAheadAtIDs has bags so far behind the first id that what lies as far behind the start of a table is at the page
+// behind it, and as much of the table that its rows are prefetched.
+func TestBagsLookAheadAtIDs(t *testing.T) {
+	const rows, cols = 1 << 16, 16
+	table := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: guard.Tail[float32](guard.New(t, rows*cols*4), rows*cols)}
+	const n = rows*cols*4/8 + 40
+	ids, offsets := make([]uint64, n), []int{n - 40, n - 39, n - 39, n - 1, n}
+	isatest.Each(t, func(t *testing.T) {
+		dst, _ := NewMatrix(4, cols)
+		for name, done := range runBags(&dst, &table, ids, offsets) {
+			if done != n {
+				t.Errorf("%s has done %d ids, want %d", name, done, n)
+			}
+		}
+	})
+}

@@ -70,7 +70,7 @@ type memory struct {
 	numbers   []float32 // what rows begin as: ordinary positive ones, of which no result is a NaN
 	positions []float64
 	next      int
-	heap      [][]float32 // of tables that are so large that rows are prefetched, whose results other tests compare; or nil
+	huge      [][]float32 // tables that are so large that rows are prefetched, whose results other tests compare; or nil
 	tables    int
 
 	blank          [len(canaries)][]byte
@@ -136,12 +136,12 @@ func sample[T any](m *memory, x, pool []T) {
 
 // table is matrix for one whose rows are chosen by ids.
 func (m *memory) table(to access, rows, cols, gap int) rowvec.Matrix {
-	if m.heap == nil {
+	if m.huge == nil {
 		return m.matrix(to, rows, cols, gap)
 	}
-	data := m.heap[m.tables]
+	data := m.huge[m.tables]
 	m.tables++
-	return rowvec.Matrix{Rows: len(data) / cols, Cols: cols, Stride: cols, Data: data}
+	return rowvec.Matrix{Rows: len(data) / cols, Cols: cols, Stride: cols, Data: data[len(data)%cols:]}
 }
 
 // pair returns two matrices, or one twice.
@@ -830,14 +830,14 @@ func TestMemoryOfPrefetches(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	m, levels := newMemory(t, roomFor), isatest.Levels(t)
 	for range 3 {
-		m.heap = append(m.heap, make([]float32, 1<<20+5000))
+		m.huge = append(m.huge, guard.Tail[float32](guard.New(t, roomFor+20000), 1<<20+5000))
 	}
 	for k, kernel := range idTables[0] {
 		if !kernel.ids {
 			continue
 		}
 		for i, s := range []extent{
-			{dim: 20}, {dim: 100}, {dim: 600}, {dim: 1100},
+			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 100}, {dim: 600}, {dim: 1100},
 		} {
 			for _, n := range []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40} {
 				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1

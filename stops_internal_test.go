@@ -50,14 +50,14 @@ func TestStops(t *testing.T) {
 				},
 			}
 			for name, kernel := range kernels {
-				for want := range n + 1 {
-					if clear(ids); want < n {
-						ids[want] = rows
-					}
-					for i, id := range ids {
-						at[i] = uint64(id)
-					}
-					for _, stream := range []bool{false, true} {
+				for _, stream := range []bool{false, true} {
+					for want := range n + 1 { // another number each time, which no result left behind would be
+						if clear(ids); want < n {
+							ids[want] = rows
+						}
+						for i, id := range ids {
+							at[i] = uint64(id)
+						}
 						if got := kernel(hint{stream: stream}); got != want {
 							t.Errorf("%s of %d columns, past the caches %v: %d done, want %d", name, cols, stream, got, want)
 						}

@@ -1,0 +1,49 @@
+//go:build !purego
+
+package rowvec
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/isatest"
+)
+
+// TestArgumentsInOtherRegisters calls assembly that is given numbers and pointers with others in registers than where the
+// package calls it: there some hold, by chance, what the assembly is to read from the stack.
+func TestArgumentsInOtherRegisters(t *testing.T) {
+	const n = 43
+	src, other := make([]float32, n), make([]float32, n)
+	for i := range src {
+		src[i] = float32(1 + i)
+	}
+	isatest.Each(t, func(t *testing.T) {
+		if isa.Active() == isa.Portable {
+			return
+		}
+		dst := make([]float32, n)
+		if copyOtherwise(n, n, &src[0], &other[0], &dst[0]); !slices.Equal(dst, src) {
+			t.Errorf("copyRow: %v, want %v", dst, src)
+		}
+		copy(dst, src)
+		addOtherwise(n, &dst[0], &src[0], &other[0], 2)
+		for i, x := range dst {
+			if want := 3 * src[i]; x != want {
+				t.Errorf("addScaled: element %d is %v, want %v", i, x, want)
+			}
+		}
+	})
+}
+
+//go:noinline
+func copyOtherwise(n, size int, src, _, dst *float32) { copyRowAVX2(dst, src, n, size) }
+
+//go:noinline
+func addOtherwise(n int, dst, src, _ *float32, alpha float32) {
+	if isa.Active() == isa.AVX512 {
+		addScaledAVX512(dst, src, n, alpha)
+	} else {
+		addScaledAVX2(dst, src, n, alpha)
+	}
+}
