@@ -548,7 +548,9 @@ func (a *assembly) mutants(level, suffix string) []*mutant {
 	}
 	for _, s := range sources {
 		reached := map[string][]string{} // by where
+		nth := map[string]int{}
 		for _, st := range s.statements {
+			nth[st.where+": "+st.text]++
 			functions, known := reached[st.where]
 			if !known {
 				for _, f := range a.files {
@@ -565,7 +567,7 @@ func (a *assembly) mutants(level, suffix string) []*mutant {
 			}
 			for _, c := range changes(s, st, a.headers[s.name]) {
 				all = append(all, &mutant{File: st.file, Line: st.line, Where: st.where, Level: level, Kind: c.kind,
-					Was: st.text, Is: c.text, start: st.start, end: st.end, functions: functions})
+					Was: st.text, Is: c.text, start: st.start, end: st.end, functions: functions, nth: nth[st.where+": "+st.text]})
 			}
 		}
 	}

@@ -56,6 +56,11 @@ type rule struct {
 	line    int
 }
 
+// matches reports whether a rule is about m: by its key, or by that and which of several instructions that are the same it is.
+func (r *rule) matches(m *mutant) bool {
+	return r.pattern.MatchString(m.key()) || r.pattern.MatchString(fmt.Sprintf("%s #%d", m.key(), m.nth))
+}
+
 // parseRules reads lines of a regular expression, which the whole of a mutant's key has to match, and behind ## the reason.
 func parseRules(text string) ([]*rule, error) {
 	var rules []*rule
@@ -189,7 +194,7 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 		mutants = mutants[len(mutants)*(part-1)/parts : len(mutants)*part/parts]
 		for _, m := range mutants {
 			for _, r := range rules {
-				if r.pattern.MatchString(m.key()) {
+				if r.matches(m) {
 					m.Reason = r.reason
 					break
 				}
