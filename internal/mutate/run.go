@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -226,29 +227,30 @@ func (p *project) tests(b *binary) ([]*test, error) {
 	return all, nil
 }
 
-// history remembers which tests caught what: those that caught a mutant last are tried first with the next one.
+// history knows what tests have cost on the mutants of each file, and how many of them they caught: those are tried first
+// that take the least CPU time for each. A test that is new there is taken to catch what it is tried with.
 type history struct {
-	mu    sync.Mutex
-	clock int
-	last  map[string]int
+	mu     sync.Mutex
+	cpu    map[string]float64
+	caught map[string]int
 }
+
+func newHistory() *history { return &history{cpu: map[string]float64{}, caught: map[string]int{}} }
 
 func (h *history) sort(tests []*test, where string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	slices.SortStableFunc(tests, func(a, b *test) int {
-		if d := h.last[where+b.name] - h.last[where+a.name]; d != 0 {
-			return d
-		}
-		return int(math.Copysign(1, a.cpu-b.cpu))
-	})
+	price := func(t *test) float64 { return (t.cpu + h.cpu[where+t.name]) / float64(1+h.caught[where+t.name]) }
+	slices.SortStableFunc(tests, func(a, b *test) int { return cmp.Compare(price(a), price(b)) })
 }
 
-func (h *history) caught(by *test, where string) {
+func (h *history) tried(t *test, where string, cpu float64, caught bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.clock++
-	h.last[where+by.name] = h.clock
+	h.cpu[where+t.name] += cpu
+	if caught {
+		h.caught[where+t.name]++
+	}
 }
 
 // try runs those tests that reach a mutant until one catches it. reaches says which do, binary where the mutant is.
@@ -268,6 +270,7 @@ func (p *project) try(m *mutant, tests []*test, h *history, reaches func(*test) 
 	for _, t := range mine {
 		out, cpu, err := p.run(at(t), "^"+t.name+"$", number, int(math.Ceil(3*t.cpu+p.slow)))
 		m.CPU += cpu
+		h.tried(t, m.File, cpu, err != nil)
 		if err == nil {
 			continue
 		}
@@ -282,7 +285,6 @@ func (p *project) try(m *mutant, tests []*test, h *history, reaches func(*test) 
 		default:
 			m.Status = crashed
 		}
-		h.caught(t, m.File)
 		return
 	}
 }
@@ -396,7 +398,7 @@ func (p *project) runChecks(module string, files []string, chosen func([]*mutant
 		}
 		tests = append(tests, found...)
 	}
-	h := &history{last: map[string]int{}}
+	h := newHistory()
 	done := 0
 	each(p, left, jobs, &done, len(left), func(m *mutant) {
 		p.try(m, tests, h, func(t *test) bool { return m.site < len(t.hits) && t.hits[m.site] != 0 },
@@ -407,7 +409,7 @@ func (p *project) runChecks(module string, files []string, chosen func([]*mutant
 
 // runAssembly tries mutants of assembly, a batch of them in one binary.
 func (p *project) runAssembly(builder *builder, left []*mutant, jobs, size int) error {
-	h := &history{last: map[string]int{}}
+	h := newHistory()
 	var tests []*test
 	done := 0
 	for batch := range slices.Chunk(left, size) {
