@@ -639,8 +639,9 @@ func (a *assembly) dispatching(s *source, batch []*mutant, first int) string {
 		}
 		fmt.Fprintf(&b, "GLOBL %s(SB), 16, $%d\n", table, 8*(len(batch)+1)) // 16 is NOPTR
 		if a.arch == "arm64" {
-			fmt.Fprintf(&b, "%s\n\tMOVD $1, R1\n\tMOVD $·mutateHits+%d(SB), R2\n\tMOVB R1, (R2)\n\tMOVD ·mutateNumber(SB), R1\n"+
-				"\tMOVD $%s(SB), R2\n\tMOVD (R2)(R1<<3), R2\n\tJMP (R2)\n\n", decl, first+i, table)
+			// R0 still has what the caller passed to a wrapper, which a mutant is not to have instead of what is on the stack.
+			fmt.Fprintf(&b, "%s\n\tMOVD $1, R0\n\tMOVD $·mutateHits+%d(SB), R1\n\tMOVB R0, (R1)\n\tMOVD ·mutateNumber(SB), R0\n"+
+				"\tMOVD $%s(SB), R1\n\tMOVD (R1)(R0<<3), R1\n\tJMP (R1)\n\n", decl, first+i, table)
 		} else {
 			fmt.Fprintf(&b, "%s\n\tMOVB $1, ·mutateHits+%d(SB)\n\tMOVQ ·mutateNumber(SB), CX\n\tLEAQ %s(SB), AX\n"+
 				"\tMOVQ (AX)(CX*8), AX\n\tJMP AX\n\n", decl, first+i, table)

@@ -16,8 +16,8 @@
 // go command builds the tests once; then the assembler makes the functions that a mutant has changed, and the linker puts
 // many mutants into one binary. The functions jump to the variant, and the conditions become the one, whose number the
 // environment has. What an unchanged run has each test reach says which tests a mutant is tried with, those first that have
-// taken the least CPU time for each mutant of the file that they caught. A test that takes much longer than it does unchanged,
-// by CPU time, has caught its mutant by the time limit.
+// taken the least CPU time for each mutant of this file that they caught. A test that takes much longer than it does
+// unchanged, by CPU time, has caught its mutant by the time limit.
 //
 // What the assembler refuses is not built, and not counted. What is assembled to the same code, and what equivalent.txt
 // lists since no test can see it, for the reason given there, is neither tried nor counted; -all tries what is listed, and
