@@ -639,9 +639,14 @@ func (a *assembly) dispatching(s *source, batch []*mutant, first int) string {
 		}
 		fmt.Fprintf(&b, "GLOBL %s(SB), 16, $%d\n", table, 8*(len(batch)+1)) // 16 is NOPTR
 		if a.arch == "arm64" {
-			// R0 still has what the caller passed to a wrapper, which a mutant is not to have instead of what is on the stack.
 			fmt.Fprintf(&b, "%s\n\tMOVD $1, R0\n\tMOVD $·mutateHits+%d(SB), R1\n\tMOVB R0, (R1)\n\tMOVD ·mutateNumber(SB), R0\n"+
-				"\tMOVD $%s(SB), R1\n\tMOVD (R1)(R0<<3), R1\n\tJMP (R1)\n\n", decl, first+i, table)
+				"\tMOVD $%s(SB), R1\n\tMOVD (R1)(R0<<3), R1\n", decl, first+i, table)
+			for r := 2; r < 26; r++ { // what a wrapper has left in registers, as the arguments, is not for mutants to find
+				if r < 16 || r > 18 {
+					fmt.Fprintf(&b, "\tMOVD $-1, R%d\n", r)
+				}
+			}
+			fmt.Fprintf(&b, "\tJMP (R1)\n\n")
 		} else {
 			fmt.Fprintf(&b, "%s\n\tMOVB $1, ·mutateHits+%d(SB)\n\tMOVQ ·mutateNumber(SB), CX\n\tLEAQ %s(SB), AX\n"+
 				"\tMOVQ (AX)(CX*8), AX\n\tJMP AX\n\n", decl, first+i, table)
