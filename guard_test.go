@@ -127,12 +127,15 @@ func TestBeyond32Bits(t *testing.T) {
 func TestStridesBeyond32Bits(t *testing.T) {
 	const rows, cols, stride = 6, 38, 1 << 30 // four rows and two
 	at := []int64{rows - 1, 0, 1, rows - 1, 2, 3}
+	const long = 1026 // rows of which a call of assembly does 1,024 at most, and begins where the one before has ended
+	longAt := make([]int64, long)
 	far, farAngles := sparse(t, rows, cols, stride), sparse(t, rows, 18, stride)
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(21, 22))
 		near, angles, src := matrix(heap(), rng, rows, cols, 0), matrix(heap(), rng, rows, 18, 0), matrix(heap(), rng, rows, cols, 0)
+		longSrc := matrix(heap(), rng, long, cols, 0)
 		vectors, sines := matrix(heap(), rng, rows, cols, 0), newWaves(heap64, rng, cols)
-		for _, m := range []rowvec.Matrix{near, angles, src, vectors} {
+		for _, m := range []rowvec.Matrix{near, angles, src, vectors, longSrc} {
 			unspoil(m.Data)
 		}
 		for i := range rows {
@@ -159,6 +162,16 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			},
 			"Rotate": func(m, angles, _ rowvec.Matrix, _ waves) error {
 				return rowvec.Rotate(m, m, rowvec.Rotation{Heads: 1}, angles, 0, rows)
+			},
+			"Embed in several calls": func(m, _, v rowvec.Matrix, _ waves) error {
+				dst := clone(longSrc)
+				defer func() { copy(v.Data, dst.Data[len(dst.Data)-len(v.Data):]) }()
+				return rowvec.Embed(dst, src, longAt, 2, m, 1, 3)
+			},
+			"Rotate in several calls": func(_, angles, v rowvec.Matrix, _ waves) error {
+				dst := clone(longSrc)
+				defer func() { copy(v.Data, dst.Data[len(dst.Data)-len(v.Data):]) }()
+				return rowvec.Rotate(dst, dst, rowvec.Rotation{Heads: 1}, angles, 0, rows)
 			},
 			"RotateAt": func(m, angles, _ rowvec.Matrix, _ waves) error {
 				return rowvec.RotateAt(m, m, rowvec.Rotation{Heads: 2, Interleaved: true}, angles, at)
