@@ -86,10 +86,10 @@ func sparse(t *testing.T, rows, cols, stride int) rowvec.Matrix {
 
 // beyond returns ids of rows that lie beyond 2^32 elements, and what stride has them lie there: also one that is beyond 2^32
 // itself, but not of long rows, for which there are no addresses, nor where processors may be emulated, for which each page
-// of a mapping costs.
+// of a mapping costs, but in the shortest ones.
 func beyond(cols int) map[int]int {
 	strides := map[int]int{1<<12 + 2: 1 << 20}
-	if runtime.GOARCH == "amd64" && !isatest.Slow && cols < 100 {
+	if cols == 2 || runtime.GOARCH == "amd64" && !isatest.Slow && cols < 100 {
 		half := uint64(1) << 31 // no constant, which is too large where int has 32 bits
 		strides[int(2*half)+1] = cols
 	}
@@ -99,7 +99,7 @@ func beyond(cols int) map[int]int {
 // TestBeyond32Bits reads and writes rows whose elements or ids lie beyond 2^32, in mappings of which only those pages exist.
 func TestBeyond32Bits(t *testing.T) {
 	var matrices []rowvec.Matrix
-	for _, cols := range []int{1<<16 + 35, 5, 19, 35} { // of the first the end of each row takes a call of its own
+	for _, cols := range []int{1<<16 + 35, 2, 5, 19, 35} { // of the first the end of each row takes a call of its own
 		for last, stride := range beyond(cols) {
 			if len(matrices) > 0 && stride == matrices[0].Stride {
 				matrices = append(matrices, matrices[0]) // the mapping is there
@@ -187,6 +187,9 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			},
 			"AddBatches":          func(m, _, v rowvec.Matrix, _ waves) error { m.Rows = 3; return rowvec.AddBatches(m, src) },
 			"AddBatches of there": func(m, _, v rowvec.Matrix, _ waves) error { v.Rows = 3; return rowvec.AddBatches(v, m) },
+			"BagMax to there": func(m, _, v rowvec.Matrix, _ waves) error {
+				return rowvec.BagMax(m, v, at, []int{0, 1, 2, 3, 4, 5, rows})
+			},
 			"BagMax": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.BagMax(v, m, at, []int{0, 1, 2, 3, 4, 5, rows})
 			},
@@ -248,6 +251,29 @@ func beyond32Bits[I rowvec.ID](t *testing.T, m rowvec.Matrix, ids []I) {
 	for i, x := range last {
 		if bags.Row(0)[i] != 2*x-5 || bags.Row(1)[i] != x {
 			t.Fatalf("bags: column %d is %v and %v, want %v and %v", i, bags.Row(0)[i], bags.Row(1)[i], 2*x-5, x)
+		}
+	}
+	near, _ := rowvec.NewMatrix(2, m.Cols)
+	copy(near.Row(0), last)
+	copy(near.Row(1), m.Row(1))
+	nearIDs := []I{0, 1, 0}
+	noError(t, rowvec.EmbedAt(want, src, nearIDs, 1, near, nearIDs))
+	noError(t, rowvec.EmbedAt(dst, src, nearIDs, 1, m, ids))
+	if d := diff(dst.Data, want.Data, true); d != "" {
+		t.Fatalf("positions: %s", d)
+	}
+	dots, _ := rowvec.NewMatrix(len(ids), len(ids))
+	wantDots := clone(dots)
+	noError(t, rowvec.Dots(wantDots, src, near, nearIDs))
+	noError(t, rowvec.Dots(dots, src, m, ids))
+	if d := diff(dots.Data, wantDots.Data, true); d != "" {
+		t.Fatalf("dot products: %s", d)
+	}
+	if m.Cols%2 == 0 {
+		noError(t, rowvec.RotateAt(want, src, rowvec.Rotation{Heads: 1}, near, nearIDs))
+		noError(t, rowvec.RotateAt(dst, src, rowvec.Rotation{Heads: 1}, m, ids))
+		if d := diff(dst.Data, want.Data, true); d != "" {
+			t.Fatalf("angles: %s", d)
 		}
 	}
 	for round := range 2 {
