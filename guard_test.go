@@ -190,6 +190,15 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"BagMax to there": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.BagMax(m, v, at, []int{0, 1, 2, 3, 4, 5, rows})
 			},
+			"Gather":          func(m, _, v rowvec.Matrix, _ waves) error { return rowvec.Gather(v, m, at) },
+			"Gather to there": func(m, _, v rowvec.Matrix, _ waves) error { return rowvec.Gather(m, v, at) },
+			"ScatterAdd":      func(m, _, v rowvec.Matrix, _ waves) error { return rowvec.ScatterAdd(m, at, 2, v) },
+			"UpdateAdagrad": func(m, _, v rowvec.Matrix, _ waves) error {
+				return rowvec.UpdateAdagrad(v, m, at, src, 0.1, 1e-3)
+			},
+			"UpdateAdam": func(m, _, v rowvec.Matrix, _ waves) error {
+				return rowvec.UpdateAdam(v, clone(v), m, at, src, rowvec.AdamStep{SquareWeight: 0.1, Rate: 0.1, Epsilon: 1e-3, Keep: 1})
+			},
 			"BagMax": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.BagMax(v, m, at, []int{0, 1, 2, 3, 4, 5, rows})
 			},
