@@ -837,7 +837,7 @@ func TestMemoryOfPrefetches(t *testing.T) {
 			continue
 		}
 		for i, s := range []extent{
-			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 100}, {dim: 600}, {dim: 1100},
+			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 33}, {dim: 100}, {dim: 600}, {dim: 1100},
 		} {
 			for _, n := range []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40} {
 				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1

@@ -3,6 +3,7 @@
 package rowvec
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -46,4 +47,22 @@ func addOtherwise(n int, dst, src, _ *float32, alpha float32) {
 	} else {
 		addScaledAVX2(dst, src, n, alpha)
 	}
+}
+
+// TestDropoutKeepsToItsArguments has something behind the arguments of dropout, of which the assembly writes the last ones.
+func TestDropoutKeepsToItsArguments(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		if isa.Active() == isa.Portable {
+			return
+		}
+		dst, _ := NewMatrix(4, dropoutBlock)
+		x := struct {
+			dropoutArgs
+			behind uint64
+		}{newDropoutArgs(&dst, &dst, &Mask{P: 0.5}), math.MaxUint64}
+		x.dst, x.src, x.rows, x.cols = &dst.Data[0], &dst.Data[0], dst.Rows, dst.Cols
+		if x.do(); x.behind != math.MaxUint64 {
+			t.Errorf("behind the arguments is %#x", x.behind)
+		}
+	})
 }
