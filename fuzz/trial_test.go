@@ -23,6 +23,7 @@ const (
 	maxMatrix = 3 << 16 // elements of the largest matrix but for the table; a layer shares it among workers
 	maxTable  = 5 << 18 // elements of the largest table; from 1 << 20 on, rows are prefetched
 	margin    = 64      // elements beyond a block that must stay as they are
+	maxBlock  = 3 * (maxTable + maxMatrix)
 )
 
 var canaries = []float32{-12345.678, math.Float32frombits(0x7fc0fefe)}
@@ -54,7 +55,7 @@ func fuzz(f *testing.F, build func(t *trial)) {
 	f.Cleanup(tuning.Lower()) // several workers, and results written past the caches, whatever their size
 	regions := make([]region, 9)
 	for i := range regions {
-		regions[i] = newRegion(f, 3*(maxTable+maxMatrix))
+		regions[i] = newRegion(f, maxBlock)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		debug.SetPanicOnFault(true) // names the instruction, where a fault would only end the process
@@ -112,7 +113,7 @@ func (t *trial) place(ms ...*rowvec.Matrix) {
 	switch a, b := ms[i], ms[j]; {
 	case t.in.Overlap&3 == 3 && i != j:
 		shift := int(t.in.Shift) % (extent(*a) + 4)
-		if t.in.has(side) {
+		if t.in.has(side) && (max(a.Rows, b.Rows)+3)*(a.Stride+b.Cols)+2*margin <= maxBlock {
 			t.sideBySide = true
 			gap := a.Stride - a.Cols
 			a.Stride += b.Cols
