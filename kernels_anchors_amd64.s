@@ -134,16 +134,8 @@
 	VMULPD   at(R11), cos, cos; \
 	VADDPD   cos, a, cos
 
-#define ANCHORS_NEXT(size) \
-	ADDQ $size, DI;  \
-	ADDQ $size, SI;  \
-	ADDQ $size, R8;  \
-	ADDQ $size, R9;  \
-	ADDQ $size, R10; \
-	SUBQ $(size/8), AX
-
-// FLOAT is VCVTQQ2PD, which is AVX-512's, for |r| < 2^62.
-#define FLOAT(r, a, b) \
+// FLOAT_AVX2 is what FLOAT_AVX512 does, for |r| < 2^62.
+#define FLOAT_AVX2(r, a, b) \
 	VBROADCASTSD anchorArgs_lowBits(BX), a;  \
 	VBROADCASTSD anchorArgs_highBits(BX), b; \
 	VPBLENDD $0x55, r, a, a; \
@@ -153,74 +145,56 @@
 	VSUBPD   b, r, r;        \
 	VADDPD   a, r, r
 
+#define FLOAT_AVX512(r, a, b) VCVTQQ2PD r, r
+
+// ANCHORS does all columns, two vectors of size bytes at a time.
+#define ANCHORS(FLOAT, size, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15) \
+	ANCHORS_BEGIN;                                  \
+	PCALIGN $32;                                    \
+vectors: \
+	ANGLE(0, v0, v4, v5, v6, v7, v8);               \
+	ANGLE(size, v2, v9, v10, v11, v7, v8);          \
+	QUARTERS(v0, v1, v4);                           \
+	QUARTERS(v2, v3, v5);                           \
+	FLOAT(v0, v6, v7);                              \
+	FLOAT(v2, v8, v9);                              \
+	SQUARE(v0, v4, v5, v6, v7, v12, v13);           \
+	SQUARE(v2, v8, v9, v10, v11, v12, v13);         \
+	TERMS(v4, v5, v6, v8, v9, v10, v12, v13);       \
+	SUMS(v0, v4, v5, v6, v7, v12, v13);             \
+	SUMS(v2, v8, v9, v10, v11, v14, v15);           \
+	TURN(v1, v4, v5, v12, v13);                     \
+	TURN(v3, v8, v9, v14, v15);                     \
+	VMOVUPD v4, (DI);                               \
+	VMOVUPD v8, size(DI);                           \
+	TESTQ R11, R11;                                 \
+	JEQ  put;                                       \
+	AHEAD(0, v4, v5, v12);                          \
+	AHEAD(size, v8, v9, v14);                       \
+	ADDQ $(2*size), R11;                            \
+	ADDQ $(2*size), R13;                            \
+put: \
+	VMOVUPD v5, (SI);                               \
+	VMOVUPD v9, size(SI);                           \
+	ADDQ $(2*size), DI;                             \
+	ADDQ $(2*size), SI;                             \
+	ADDQ $(2*size), R8;                             \
+	ADDQ $(2*size), R9;                             \
+	ADDQ $(2*size), R10;                            \
+	SUBQ $(size/4), AX;                             \
+	JNE  vectors;                                   \
+	VZEROUPPER
+
 // func anchorsAVX2(a *anchorArgs)
 // for j := range x { sin, cos := angle(j, pos).SinCos(); x[j], y[j] = sin, sin*twice[j]/2 + cos*sin[j] }
 TEXT ·anchorsAVX2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
-	ANCHORS_BEGIN
-	PCALIGN $32
-vectors:
-	ANGLE(0, Y0, Y4, Y5, Y6, Y7, Y8)
-	ANGLE(32, Y2, Y9, Y10, Y11, Y7, Y8)
-	QUARTERS(Y0, Y1, Y4)
-	QUARTERS(Y2, Y3, Y5)
-	FLOAT(Y0, Y6, Y7)
-	FLOAT(Y2, Y8, Y9)
-	SQUARE(Y0, Y4, Y5, Y6, Y7, Y12, Y13)
-	SQUARE(Y2, Y8, Y9, Y10, Y11, Y12, Y13)
-	TERMS(Y4, Y5, Y6, Y8, Y9, Y10, Y12, Y13)
-	SUMS(Y0, Y4, Y5, Y6, Y7, Y12, Y13)
-	SUMS(Y2, Y8, Y9, Y10, Y11, Y14, Y15)
-	TURN(Y1, Y4, Y5, Y12, Y13)
-	TURN(Y3, Y8, Y9, Y14, Y15)
-	VMOVUPD Y4, (DI)
-	VMOVUPD Y8, 32(DI)
-	TESTQ R11, R11
-	JEQ put
-	AHEAD(0, Y4, Y5, Y12)
-	AHEAD(32, Y8, Y9, Y14)
-	ADDQ $64, R11
-	ADDQ $64, R13
-put:
-	VMOVUPD Y5, (SI)
-	VMOVUPD Y9, 32(SI)
-	ANCHORS_NEXT(64)
-	JNE vectors
-	VZEROUPPER
+	ANCHORS(FLOAT_AVX2, 32, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15)
 	RET
 
 // func anchorsAVX512(a *anchorArgs)
 // for j := range x { sin, cos := angle(j, pos).SinCos(); x[j], y[j] = sin, sin*twice[j]/2 + cos*sin[j] }
 TEXT ·anchorsAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
-	ANCHORS_BEGIN
-	PCALIGN $32
-vectors:
-	ANGLE(0, Z0, Z4, Z5, Z6, Z7, Z8)
-	ANGLE(64, Z2, Z9, Z10, Z11, Z7, Z8)
-	QUARTERS(Z0, Z1, Z4)
-	QUARTERS(Z2, Z3, Z5)
-	VCVTQQ2PD Z0, Z0
-	VCVTQQ2PD Z2, Z2
-	SQUARE(Z0, Z4, Z5, Z6, Z7, Z12, Z13)
-	SQUARE(Z2, Z8, Z9, Z10, Z11, Z12, Z13)
-	TERMS(Z4, Z5, Z6, Z8, Z9, Z10, Z12, Z13)
-	SUMS(Z0, Z4, Z5, Z6, Z7, Z12, Z13)
-	SUMS(Z2, Z8, Z9, Z10, Z11, Z14, Z15)
-	TURN(Z1, Z4, Z5, Z12, Z13)
-	TURN(Z3, Z8, Z9, Z14, Z15)
-	VMOVUPD Z4, (DI)
-	VMOVUPD Z8, 64(DI)
-	TESTQ R11, R11
-	JEQ put
-	AHEAD(0, Z4, Z5, Z12)
-	AHEAD(64, Z8, Z9, Z14)
-	ADDQ $128, R11
-	ADDQ $128, R13
-put:
-	VMOVUPD Z5, (SI)
-	VMOVUPD Z9, 64(SI)
-	ANCHORS_NEXT(128)
-	JNE vectors
-	VZEROUPPER
+	ANCHORS(FLOAT_AVX512, 64, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15)
 	RET
