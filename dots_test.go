@@ -1,12 +1,10 @@
 package rowvec_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
@@ -299,19 +297,7 @@ func TestDotsIDsChangeMeanwhile(t *testing.T) {
 		a, table, dst := matrix(heap(), rng, 9, 24, 0), matrix(heap(), rng, 100, 24, 0), matrix(heap(), rng, 9, 512, 0)
 		ids := randomIDs[int64](rng, dst.Cols, table.Rows)
 		stop := isatest.KeepChanging(&ids[300])
-		var changed, refused int
-		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
-			var index *rowvec.IndexError
-			switch err := rowvec.Dots(dst, a, table, ids); {
-			case errors.Is(err, rowvec.ErrChanged):
-				changed++
-			case errors.As(err, &index):
-				refused++
-			case err != nil:
-				t.Errorf("error %v", err)
-			}
-		}
+		whileChanging[*rowvec.IndexError](t, func() []error { return []error{rowvec.Dots(dst, a, table, ids)} })
 		stop()
-		t.Logf("%d refused, %d changed meanwhile", refused, changed)
 	})
 }

@@ -138,29 +138,36 @@ func TestMisuse(t *testing.T) {
 				t.Run(m.name+"/"+name, func(t *testing.T) {
 					c := newCall()
 					m.spoil(c)
-					var before [][]float32
-					for _, x := range c.memory() {
-						before = append(before, append([]float32(nil), x...))
-					}
-					err := kernelCalls[name](c)
-					if err == nil || !strings.Contains(err.Error(), m.want) {
-						t.Fatalf("error %v, want one with %q", err, m.want)
-					}
-					var index *rowvec.IndexError
-					var shape *rowvec.ShapeError
-					var overlap *rowvec.OverlapError
-					if !errors.As(err, &index) && !errors.As(err, &shape) && !errors.As(err, &overlap) {
-						t.Errorf("error is a %T", err)
-					}
-					for i, x := range c.memory() {
-						if d := diff(x, before[i], true); d != "" {
-							t.Errorf("memory %d changed: %s", i, d)
-						}
-					}
+					refused(t, c, kernelCalls[name], m.want)
 				})
 			}
 		}
 	})
+}
+
+// refused makes a call with spoilt arguments, which has to end in an error of a type of its own that says want, and to
+// leave memory as it is.
+func refused[C interface{ memory() [][]float32 }](t *testing.T, c C, run func(C) error, want string) {
+	t.Helper()
+	var before [][]float32
+	for _, x := range c.memory() {
+		before = append(before, append([]float32(nil), x...))
+	}
+	err := run(c)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Fatalf("error %v, want one with %q", err, want)
+	}
+	var index *rowvec.IndexError
+	var shape *rowvec.ShapeError
+	var overlap *rowvec.OverlapError
+	if !errors.As(err, &index) && !errors.As(err, &shape) && !errors.As(err, &overlap) {
+		t.Errorf("error is a %T", err)
+	}
+	for i, x := range c.memory() {
+		if d := diff(x, before[i], true); d != "" {
+			t.Errorf("memory %d changed: %s", i, d)
+		}
+	}
 }
 
 // TestOneRowMisuse is about lookups of a single row, which Gather does by itself where nothing is wrong.

@@ -74,6 +74,27 @@ func TestNoAllocation(t *testing.T) {
 	})
 }
 
+// whileChanging makes calls for a moment, whose arguments change meanwhile: each is done, or ends with ErrChanged or with an
+// error of type E.
+func whileChanging[E error](t *testing.T, calls func() []error) {
+	t.Helper()
+	var changed, refused int
+	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+		for _, err := range calls() {
+			var refusal E
+			switch {
+			case errors.Is(err, rowvec.ErrChanged):
+				changed++
+			case errors.As(err, &refusal):
+				refused++
+			case err != nil:
+				t.Errorf("error %v", err)
+			}
+		}
+	}
+	t.Logf("%d refused, %d changed meanwhile", refused, changed)
+}
+
 // TestIDsChangeMeanwhile has another goroutine make an id invalid and valid again while kernels run: every outcome but
 // a fault will do, and an error must be one of the two kinds.
 func TestIDsChangeMeanwhile(t *testing.T) {
@@ -87,9 +108,8 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 		bags, offsets := matrix(heap(), rng, 3, 24, 0), []int{0, 100, 400, dst.Rows}
 		ids := randomIDs[int64](rng, dst.Rows, table.Rows)
 		stop := isatest.KeepChanging(&ids[300])
-		var changed, refused int
-		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
-			for _, err := range []error{
+		whileChanging[*rowvec.IndexError](t, func() []error {
+			return []error{
 				rowvec.Gather(dst, table, ids),
 				rowvec.GatherScaled(dst, table, ids, 2),
 				rowvec.Embed(dst, table, ids, 2, table, 0, 64),
@@ -99,20 +119,9 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 				rowvec.BagMean(bags, table, ids, offsets),
 				rowvec.BagMax(bags, table, ids, offsets),
 				rowvec.RotateAt(dst, dst, rowvec.Rotation{Heads: 1}, table, ids),
-			} {
-				var index *rowvec.IndexError
-				switch {
-				case errors.Is(err, rowvec.ErrChanged):
-					changed++
-				case errors.As(err, &index):
-					refused++
-				case err != nil:
-					t.Errorf("error %v", err)
-				}
 			}
-		}
+		})
 		stop()
-		t.Logf("%d refused, %d changed meanwhile", refused, changed)
 	})
 }
 
@@ -147,28 +156,18 @@ func TestOffsetsChangeMeanwhile(t *testing.T) {
 			}
 		})
 		read := unsafe.Slice((*int)(unsafe.Pointer(&offsets[0])), len(offsets)*8/int(unsafe.Sizeof(0)))[:len(offsets)]
-		var changed, refused int
-		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end) && unsafe.Sizeof(0) == 8; {
-			for _, err := range []error{
-				rowvec.BagSum(dst, table, ids, read, nil),
-				rowvec.BagSum(dst, table, ids, read, weights),
-				rowvec.BagMean(dst, table, ids, read),
-				rowvec.BagMax(dst, table, ids, read),
-			} {
-				var shape *rowvec.ShapeError
-				switch {
-				case errors.Is(err, rowvec.ErrChanged):
-					changed++
-				case errors.As(err, &shape):
-					refused++
-				case err != nil:
-					t.Errorf("error %v", err)
+		if unsafe.Sizeof(0) == 8 {
+			whileChanging[*rowvec.ShapeError](t, func() []error {
+				return []error{
+					rowvec.BagSum(dst, table, ids, read, nil),
+					rowvec.BagSum(dst, table, ids, read, weights),
+					rowvec.BagMean(dst, table, ids, read),
+					rowvec.BagMax(dst, table, ids, read),
 				}
-			}
+			})
 		}
 		stop.Store(true)
 		wg.Wait()
-		t.Logf("%d refused, %d changed meanwhile", refused, changed)
 	})
 }
 

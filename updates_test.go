@@ -1,13 +1,11 @@
 package rowvec_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
@@ -213,27 +211,15 @@ func TestUpdatesIDsChangeMeanwhile(t *testing.T) {
 		grad, sums := matrix(heap(), rng, 512, 24, 0), make([]float32, 100)
 		ids := randomIDs[int64](rng, grad.Rows, table.Rows)
 		stop := isatest.KeepChanging(&ids[300])
-		var changed, refused int
-		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
-			for _, err := range []error{
+		whileChanging[*rowvec.IndexError](t, func() []error {
+			return []error{
 				rowvec.UpdateSGD(table, ids, grad, 1, 1),
 				rowvec.UpdateAdagrad(table, first, ids, grad, 1, 1),
 				rowvec.UpdateRowAdagrad(table, sums, ids, grad, 1, 1),
 				rowvec.UpdateAdam(table, first, second, ids, grad, rowvec.AdamStep{}),
-			} {
-				var index *rowvec.IndexError
-				switch {
-				case errors.Is(err, rowvec.ErrChanged):
-					changed++
-				case errors.As(err, &index):
-					refused++
-				case err != nil:
-					t.Errorf("error %v", err)
-				}
 			}
-		}
+		})
 		stop()
-		t.Logf("%d refused, %d changed meanwhile", refused, changed)
 	})
 }
 
