@@ -105,8 +105,9 @@ func addScaledPiece(dst []float32, alpha float32, src []float32) {
 }
 
 // copyRow copies a row of n > 0 elements, no more than a chunk, of a table of size elements. AVX-512 would gain nothing.
-// A row of a large table is prefetched first, if it is not long: lookups of one row of 50,257 x 768 at a time, with fresh
-// ids, come to 1.18 times naive Go instead of 0.96, and of the same row over and over to 0.78 instead of 0.87 (Zen 4).
+// A row of a large table is prefetched first, if it is not long. Lookups of one row of 50,257 x 768 at a time took, in two
+// runs on a Zen 4, 316 and 422 ns with fresh ids and 40 and 67 with the same one over and over; without the prefetch 354 and
+// 504, 32 and 43; with one of eight lines an iteration 313 and 464, 37 and 51; by Go's copy alone 354 and 485, 28 and 38.
 func copyRow(dst, src *float32, n, size int) {
 	if isa.Active() == isa.Portable {
 		copy(unsafe.Slice(dst, n), unsafe.Slice(src, n))
