@@ -824,7 +824,8 @@ func TestMemoryOfChunks(t *testing.T) {
 }
 
 // TestMemoryOfPrefetches has tables so large that rows are prefetched, by ids that are looked at before they are due: fewer
-// and more of them than that looks ahead, with rows that are prefetched at once, in part and line by line.
+// and more of them than that looks ahead, with rows that are prefetched at once, in part and line by line, and a few more
+// than one call of assembly does.
 func TestMemoryOfPrefetches(t *testing.T) {
 	large(t)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -839,7 +840,11 @@ func TestMemoryOfPrefetches(t *testing.T) {
 		for i, s := range []extent{
 			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 33}, {dim: 100}, {dim: 600}, {dim: 1100},
 		} {
-			for _, n := range []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40} {
+			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40}
+			if s.dim > 1000 {
+				lengths = append(lengths, 64<<10/s.dim+2)
+			}
+			for _, n := range lengths {
 				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1
 				m.try(t, levels, idTables[(i+n)%len(idTables)], k, s)
 			}
