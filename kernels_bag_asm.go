@@ -67,8 +67,8 @@ const (
 //
 // 6 rows ahead are too few (25.8 at 1,000,000 x 64 in bags of 10), and 12, 24 and 32 are as good as 16.
 //
-// PREFETCHT0 in place of T1 takes 0.92 to 0.98 of the time at 10,000 x 64 and x 128, the same at twice that size, and 1.5
-// times as long at 100,000 x 64.
+// PREFETCHT0 in place of T1 takes 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the same at
+// twice that size, and 1.4 times as long at 100,000 x 64.
 const bagCachedBytes = 2 << 20
 
 // bagHeldBytes is the size of a table up to which only the first longBurst bytes of a row are prefetched, and the rest is
