@@ -75,11 +75,11 @@ const bagCachedBytes = 2 << 20
 // left to the processor's own prefetcher. On a Zen 4, bags of 10, ns per id without, with longBurst and with whole rows,
 // for a table that was read just before and for one in no cache:
 //
-//	 850 x 768    AVX-512  38.2  38.6  43.6    260  238  232
-//	1,300 x 768            49.7  48.9  58.1    262  197  211
+//	  833 x 768   AVX-512  38.2  38.6  43.6    260  238  232
+//	1,302 x 768            49.7  48.9  58.1    262  197  211
 //	2,050 x 768            57.2  56.4  65.8    247  204  216
-//	4,100 x 768            87.9  75.9  78.7    318  261  230
-//	 850 x 768    AVX2     41.7  44.5  50.9    252  310  291
+//	4,101 x 768            87.9  75.9  78.7    318  261  230
+//	  833 x 768   AVX2     41.7  44.5  50.9    252  310  291
 //	2,050 x 768            60.6  63.0  71.6    278  246  218
 const bagHeldBytes = 8 << 20
 

@@ -846,7 +846,7 @@ func TestMemoryOfPrefetches(t *testing.T) {
 		} {
 			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40}
 			if s.dim > 1000 {
-				lengths = append(lengths, 64<<10/s.dim+2)
+				lengths = append(lengths, kernel.piece/s.dim+2)
 			}
 			for _, n := range lengths {
 				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1
