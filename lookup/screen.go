@@ -10,8 +10,9 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
-// A search of many queries first compares them with the rows in 16 bits, which takes about half as long (see kernels_quantized_amd64.s) and says of nearly all
-// rows that they are none of the best. The others are compared as they are without that, and so the results are the same.
+// A search of many queries first compares them with the rows in 16 bits, which takes about half as long (see
+// kernels_quantized_amd64.s) and says of nearly all rows that they are none of the best. The others are compared as they are
+// without that, and so the results are the same.
 //
 // With kernels.Quantize, a row r times its factor s is rounded to integers r', which differ from s*r by e, and a query q
 // times its factor t to q', by f. Then
@@ -19,8 +20,9 @@ import (
 //	s*t*(r.q) - r'.q' = (s*r).f + e.q'
 //
 // which by the inequality of Cauchy and Schwarz is at most |s*r||f| + |e||q'|. The lengths |s*r| and |q'| are
-// QuantizedLength but for rounding, |e| and |f| half the root of dim at most. What rowvec.Dots computes differs from r.q by at
-// most |r||q| times dim/16+8 halves of a unit in the last place.
+// QuantizedLength but for rounding, |e| and |f| half the root of dim at most. What rowvec.Dots computes differs from r.q by
+// at most |r||q| times dim/16+8 halves of a unit in the last place: nothing underflows that matters, since Quantize has a
+// factor of 0 for rows so short.
 
 // doubt returns what a dot product of integers is off by at most, rounding and all.
 func doubt(dim int) float64 {
