@@ -3,6 +3,7 @@ package positional
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -67,6 +68,28 @@ func TestFrequenciesOfAnyScaling(t *testing.T) {
 		_, err := NewRotary(4, Scaled(anyScaling(func(int) (Frequencies, error) { return c.f, nil })))
 		if (err == nil) != c.ok {
 			t.Errorf("%+v: error %v", c.f, err)
+		}
+	}
+}
+
+// TestScalingThatReusesItsMultipliers: each length has frequencies of its own, also where a Scaling writes all of them to
+// the same place.
+func TestScalingThatReusesItsMultipliers(t *testing.T) {
+	shared := []float64{0, 0}
+	r := made(NewRotary(4, Scaled(anyScaling(func(length int) (Frequencies, error) {
+		shared[0], shared[1] = 1, 1/float64(length+1)
+		return Frequencies{Base: 10000, Amplitude: 1, Multipliers: shared}, nil
+	}))))
+	for _, length := range []int{5, 9, 5} {
+		plain := made(NewRotary(4, Scaled(anyScaling(func(int) (Frequencies, error) {
+			return Frequencies{Base: 10000, Amplitude: 1, Multipliers: []float64{1, 1 / float64(length+1)}}, nil
+		}))))
+		got, want := filled(length, 4), filled(length, 4)
+		if err := errors.Join(r.Angles(got, 0), plain.Angles(want, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%d positions are turned by %v, want %v", length, got.Data, want.Data)
 		}
 	}
 }

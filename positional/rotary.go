@@ -210,6 +210,7 @@ func newTurns(f Frequencies, dim, length int) *turns {
 		w.set(i, freq, cosine)
 		w.set(dim/2+i, freq, sine)
 	}
+	f.Multipliers = slices.Clone(f.Multipliers) // they are the Scaling's, which may use them again
 	return &turns{f, length, float32(f.Amplitude), w.ready()}
 }
 
