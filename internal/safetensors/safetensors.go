@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -104,6 +105,8 @@ func parse(text []byte) (*Header, error) {
 		return nil, problem("the header does not begin with {")
 	case !utf8.Valid(text):
 		return nil, problem("the header is not valid UTF-8")
+	case hasHalfPair(text):
+		return nil, problem("the header has an escape that is half of a surrogate pair, and so no character")
 	}
 	object := bytes.TrimRight(text, " ")
 	if object[len(object)-1] != '}' { // encoding/json would take other white space too
@@ -132,6 +135,38 @@ func parse(text []byte) (*Header, error) {
 		return nil, problem("the header goes on behind its JSON object")
 	}
 	return h, nil
+}
+
+// hasHalfPair reports an escape \uD800 to \uDFFF that is not one of two which make a character. No reader of UTF-8 takes
+// that, but encoding/json, as U+FFFD, so that names which differ would be one.
+func hasHalfPair(text []byte) bool {
+	for {
+		at := bytes.IndexByte(text, '\\')
+		if at < 0 {
+			return false
+		}
+		text = text[at:]
+		switch r := escaped(text); {
+		case !utf16.IsSurrogate(r):
+			text = text[min(2, len(text)):]
+		case utf16.DecodeRune(r, escaped(text[6:])) == utf8.RuneError:
+			return true
+		default:
+			text = text[12:]
+		}
+	}
+}
+
+// escaped returns the number of the escape \uXXXX that text begins with, -1 if it does not.
+func escaped(text []byte) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return -1
+	}
+	r, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(r)
 }
 
 // parser goes through a header token by token: what is not where it should be ends it, however deep it goes, and names

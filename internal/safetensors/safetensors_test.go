@@ -39,8 +39,8 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.header, h, err)
 		}
 	}
-	h, err := read(file(`{"__metadata__":{"format":"pt","é\n\"":"\u00e9"}}`, 0))
-	if err != nil || !reflect.DeepEqual(h.Metadata, map[string]string{"format": "pt", "é\n\"": "é"}) {
+	h, err := read(file(`{"__metadata__":{"format":"pt","é\n\"":"\u00e9","\\ud800":"\uD83D\ude00"}}`, 0))
+	if err != nil || !reflect.DeepEqual(h.Metadata, map[string]string{"format": "pt", "é\n\"": "é", `\ud800`: "\U0001f600"}) {
 		t.Errorf("%+v, %v", h, err)
 	}
 }
@@ -63,6 +63,13 @@ func TestReadMisuse(t *testing.T) {
 		{`{`, 0, "the header does not end with } and spaces"},
 		{`{"a}`, 0, "the header is not valid JSON: unexpected EOF"},
 		{`{"` + "\xff" + `":{}}`, 0, "the header is not valid UTF-8"},
+		{`{"\ud800":{}}`, 0, "the header has an escape that is half of a surrogate pair"},
+		{`{"\\\uDFFF":{}}`, 0, "the header has an escape that is half of a surrogate pair"},
+		{`{"__metadata__":{"x":"\udc00\ud800"}}`, 0, "the header has an escape that is half of a surrogate pair"},
+		{`{"__metadata__":{"x":"\ud83d\ude00\ud83d\n"}}`, 0, "the header has an escape that is half of a surrogate pair"},
+		{`{"a":"\ud83d` + `"}`, 0, "the header has an escape that is half of a surrogate pair"},
+		{`{"\ud8"}`, 0, "the header is not valid JSON"},
+		{`{"\ud8zz":"\"}`, 0, "the header is not valid JSON"},
 		{`{` + a + `,}`, 8, "the header is not valid JSON: invalid character '}'"},
 		{`{,` + a + `}`, 8, "the header is not valid JSON: invalid character ','"},
 		{`{"a":[]}`, 0, "an object is not what it should be in the header: [ instead of {"},
