@@ -137,8 +137,8 @@ func parse(text []byte) (*Header, error) {
 	return h, nil
 }
 
-// hasHalfPair reports an escape \uD800 to \uDFFF that is not one of two which make a character. No reader of UTF-8 takes
-// that, but encoding/json, as U+FFFD, so that names which differ would be one.
+// hasHalfPair reports an escape \uD800 to \uDFFF that is not one of two which make a character. The reference
+// implementation refuses it, and encoding/json takes it for U+FFFD, so that names which differ would be one.
 func hasHalfPair(text []byte) bool {
 	for {
 		at := bytes.IndexByte(text, '\\')
