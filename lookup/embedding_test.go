@@ -379,17 +379,23 @@ func (c computed) Fill(dst rowvec.Matrix, start int) error {
 }
 
 // TestUnwillingPositions: what positions of the caller's have to say is what the layer returns, by whatever way they are
-// asked: once for all, or, where they are too many, a few at a time.
+// asked: once for all, or, where they are too many, a few at a time. An id that they look up themselves is none of the
+// input's.
 func TestUnwillingPositions(t *testing.T) {
-	unwilling := errors.New("we would rather not")
-	for _, dim := range []int{3, 1<<18 + 1} {
-		table := func(rows int) *lookup.Embedding { return must(lookup.FromMatrix(newMatrix(t, rows, dim))) }
-		for _, option := range []lookup.LayerOption{nil, lookup.LayerNorm(0), lookup.Dropout(0.5, 1), lookup.Segments(table(1))} {
-			layer := must(lookup.NewLayer(table(2), computed{dim, unwilling}, option))
-			out := newMatrix(t, 4, dim)
-			if err := layer.ForwardTrain(out, lookup.Sequence([]int{1, 0, 0, 1}), 1); err != unwilling {
-				t.Errorf("dim %d: error %v", dim, err)
-			}
+	for _, unwilling := range []error{errors.New("we would rather not"), &rowvec.IndexError{Index: 7, Rows: 2}} {
+		for _, dim := range []int{3, 1<<18 + 1} {
+			testUnwillingPositions(t, dim, unwilling)
+		}
+	}
+}
+
+func testUnwillingPositions(t *testing.T, dim int, unwilling error) {
+	table := func(rows int) *lookup.Embedding { return must(lookup.FromMatrix(newMatrix(t, rows, dim))) }
+	for _, option := range []lookup.LayerOption{nil, lookup.LayerNorm(0), lookup.Dropout(0.5, 1), lookup.Segments(table(1))} {
+		layer := must(lookup.NewLayer(table(2), computed{dim, unwilling}, option))
+		out := newMatrix(t, 4, dim)
+		if err := layer.ForwardTrain(out, lookup.Sequence([]int{1, 0, 0, 1}), 1); err != unwilling {
+			t.Errorf("dim %d: error %v", dim, err)
 		}
 	}
 }

@@ -21,8 +21,8 @@ type Positions interface {
 	Table() rowvec.Matrix
 	// Trainable reports whether Table is a parameter, with all positions in it.
 	Trainable() bool
-	// Fill sets row i of dst to the vector of position start+i. Where it returns an error, so does the forward pass, part of
-	// whose result may have been written by then.
+	// Fill sets row i of dst to the vector of position start+i. Where it returns an error, the forward pass returns the
+	// same. Part of its result may have been written by then, and rows of tokens been scaled by MaxNorm.
 	Fill(dst rowvec.Matrix, start int) error
 }
 

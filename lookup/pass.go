@@ -54,12 +54,26 @@ func outcome(op string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if of, ok := err.(fillError); ok {
+		return of.error
+	}
 	var index *rowvec.IndexError
 	if errors.As(err, &index) || errors.Is(err, rowvec.ErrChanged) {
 		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
 	}
 	return err
 }
+
+// fill has positions write their vectors, from start on, to dst.
+func (p *pass) fill(dst rowvec.Matrix, start int) error {
+	if err := p.positions.Fill(dst, start); err != nil {
+		return fillError{err}
+	}
+	return nil
+}
+
+// fillError is an error of Positions, which has nothing to do with the ids of the input, whatever its type.
+type fillError struct{ error }
 
 const (
 	// partElements is the least size of a part of a forward pass. Each worker gets about four, of which the last ones
@@ -166,7 +180,7 @@ func (p *pass) computeOnce(op string) (scratch *[]float32, err error) {
 	}
 	scratch = scratchOf(n * dim)
 	table := rowvec.Matrix{Rows: n, Cols: dim, Data: (*scratch)[:n*dim], Stride: dim}
-	if err := p.positions.Fill(table, p.in.start); err != nil {
+	if err := p.fill(table, p.in.start); err != nil {
 		scratches.Put(scratch)
 		return nil, err
 	}
@@ -430,7 +444,7 @@ func (p *pass) addPositions(dst rowvec.Matrix, lo int) error {
 			vectors = rows(p.table, start, start+seq)
 		case !p.stored && start >= 0 && start <= p.positions.Limit()-seq:
 			vectors = rowvec.Matrix{Rows: seq, Cols: dim, Data: (*scratch)[:seq*dim], Stride: dim}
-			if err := p.positions.Fill(vectors, start); err != nil {
+			if err := p.fill(vectors, start); err != nil {
 				return err
 			}
 		default: // all have been checked
@@ -481,7 +495,7 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 		} else {
 			r.Positions.Data = r.Dst.Data[:(n-1)*r.Dst.Stride+dim] // whoever fills it need not care what lies behind
 		}
-		if err := p.positions.Fill(r.Positions, start); err != nil {
+		if err := p.fill(r.Positions, start); err != nil {
 			return err
 		}
 		if err := p.in.ids.slice(lo, lo+n).forward(&r, end-lo-n); err != nil {
