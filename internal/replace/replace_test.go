@@ -147,17 +147,63 @@ func TestDirectory(t *testing.T) {
 	expect(t, filepath.Join(moved, "x"), "new")
 }
 
-// TestOntoDirectory: a real rename that fails.
-func TestOntoDirectory(t *testing.T) {
+// TestNoFile: what is not a file stays what it is.
+func TestNoFile(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, "x")
-	if err := os.MkdirAll(filepath.Join(path, "y"), 0o777); err != nil {
+	path, link := filepath.Join(dir, "x"), filepath.Join(dir, "link")
+	if err := os.Mkdir(path, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := File(path, text("new")); err == nil {
+	paths := []string{path}
+	if _, err := os.Stat(os.DevNull); err == nil { // not everywhere
+		paths = append(paths, os.DevNull)
+	}
+	if err := os.Symlink(path, link); err == nil { // nor can everybody make links
+		paths = append(paths, link)
+	}
+	before, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where the check is missing, a real /dev/null is not to be replaced by the test.
+	create := Create
+	defer func() { Create = create }()
+	Create = func(name string) (Temporary, error) { return nil, errInjected }
+	for _, path := range paths {
+		err := File(path, text("new"))
+		var what *fs.PathError
+		if !errors.As(err, &what) || what.Path != path || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+	if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
+		t.Errorf("the directory holds %v, %v", after, err)
+	}
+}
+
+// TestLink: in the place of a link to a file there is a file, and the other is as it was.
+func TestLink(t *testing.T) {
+	path, link := filepath.Join(t.TempDir(), "x"), filepath.Join(t.TempDir(), "link")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	if err := File(link, text("new")); err != nil {
+		t.Error(err)
+	}
+	expect(t, link, "new")
+	expect(t, path, "old")
+}
+
+// TestRealRename: a rename that fails by itself.
+func TestRealRename(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	if err := File(path, func(Temporary) error { return os.MkdirAll(filepath.Join(path, "y"), 0o777) }); err == nil {
 		t.Error("no error")
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
 		t.Errorf("the directory holds %v, %v", entries, err)
 	}
 }
