@@ -142,6 +142,7 @@ func TestConstructorMisuse(t *testing.T) {
 		{second(tokens.NewOptimizer(lookup.Adam{Beta1: 1})), "beta1 of Adam is 1, want at least 0 and below 1"},
 		{second(tokens.NewOptimizer(lookup.AdamW{Beta2: -0.5})), "beta2 of AdamW is -0.5"},
 		{second(tokens.NewOptimizer(lookup.Adam{Epsilon: math.Inf(1)})), "epsilon of Adam is +Inf"},
+		{second(tokens.NewOptimizer(lookup.Adam{Epsilon: 1e-46})), "epsilon of Adam is 1e-46, want one that is above 0"},
 		{second(lookup.NewOptimizer(lookup.Parameter{Value: short}, lookup.SGD{})), "len(parameter.Data) is 5, want at least 6"},
 		{second(lookup.NewOptimizer(lookup.Parameter{}, lookup.SGD{})), "rows of the parameter is 0, want at least 1"},
 		{second(lookup.FromMatrix(rowvec.Matrix{})), "weight.Rows is 0, want at least 1"},

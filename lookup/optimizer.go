@@ -52,8 +52,10 @@ type Adam struct {
 	Epsilon      float64
 }
 
-// AdamW is Adam with the decoupled decay of Loshchilov and Hutter (2019): each row of a gradient is first multiplied by
-// 1-Rate*WeightDecay. Its other fields are those of Adam.
+// AdamW is Adam with the decoupled decay of Loshchilov and Hutter (2019): each row of the table that a gradient has is first
+// multiplied by 1-Rate*WeightDecay. Its other fields are those of Adam. PyTorch's AdamW decays all rows, adds epsilon to the
+// root of the corrected mean and not to that of the mean itself, and has a decay of 0.01 where it is told none; here that is
+// none.
 type AdamW struct {
 	Rate         float64
 	Beta1, Beta2 float64
@@ -122,6 +124,9 @@ func (r *rule) check(op string) error {
 			return check.Value(op, p.name+" of "+r.name, p.value, fmt.Sprintf("at least 0 and below %v", p.below))
 		}
 	}
+	if r.epsilon > 0 && float32(r.epsilon) == 0 { // a weight whose gradients are 0 would become 0/0
+		return check.Value(op, "epsilon of "+r.name, r.epsilon, "one that is above 0 as a float32")
+	}
 	return nil
 }
 
@@ -146,8 +151,8 @@ type Optimizer struct {
 
 // NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size
 // of the table for Adagrad, twice that for Adam and AdamW, one number for each row for RowAdagrad, and nothing for SGD.
-// It is an error if the matrix contradicts itself or is empty, if the method is nil, or if it has a number that is negative,
-// not finite, or no less than 1 where a beta is.
+// It is an error if the matrix contradicts itself or is empty, if the method is nil, or if it has a number that is negative
+// or not below the largest float32, an epsilon that is 0 as a float32, or a beta of 1 or more.
 func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
 }
@@ -208,7 +213,7 @@ func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, er
 // Rate returns the learning rate.
 func (o *Optimizer) Rate() float64 { return o.rule.rate }
 
-// SetRate changes the learning rate of the steps to come. It must be finite and at least 0.
+// SetRate changes the learning rate of the steps to come. It must be at least 0 and below the largest float32.
 func (o *Optimizer) SetRate(rate float64) error {
 	r := o.rule
 	r.rate = rate
