@@ -436,17 +436,18 @@ func TestScoreErrors(t *testing.T) {
 		"RelativeBias.Backward: len(dScores.Data) is 19, want at least 20": func() error { return bias.Backward(grad, short, 1, 0, 0) },
 		"RelativeBias.Backward: grad overlaps dScores":                     func() error { return bias.Backward(grad, gradient, 1, 0, 0) },
 
-		"NewALiBi: heads is 0, want at least 1":                 func() error { _, err := NewALiBi(0); return err },
-		"NewRelativeBias: heads is 0, want at least 1":          func() error { _, err := NewRelativeBias(0, 32, 128, true, 1); return err },
-		"NewRelativeBias: buckets is 1, want at least 2":        func() error { _, err := NewRelativeBias(1, 1, 128, false, 1); return err },
-		"NewRelativeBias: buckets is 2, want at least 4":        func() error { _, err := NewRelativeBias(1, 2, 128, true, 1); return err },
-		"NewRelativeBias: buckets is 31, want a multiple of 2":  func() error { _, err := NewRelativeBias(1, 31, 128, true, 1); return err },
-		"NewRelativeBias: maxDistance is 8, want at least 9":    func() error { _, err := NewRelativeBias(1, 32, 8, true, 1); return err },
-		"NewRelativeBias: maxDistance is 16, want at least 17":  func() error { _, err := NewRelativeBias(1, 32, 16, false, 1); return err },
-		"RelativeBiasFrom: m.Cols is 0, want at least 1":        func() error { _, err := RelativeBiasFrom(rowvec.Matrix{Rows: 8}, 128, true); return err },
-		"RelativeBiasFrom: m.Rows is 0, want at least 4":        func() error { _, err := RelativeBiasFrom(rowvec.Matrix{Cols: 8}, 128, true); return err },
-		"RelativeBiasFrom: len(m.Data) is 19, want at least 20": func() error { _, err := RelativeBiasFrom(short, 128, true); return err },
-		"RelativeBiasFrom: maxDistance is -3, want at least 2":  func() error { _, err := RelativeBiasFrom(short, -3, true); return err },
+		"NewALiBi: heads is 0, want at least 1":                               func() error { _, err := NewALiBi(0); return err },
+		"NewRelativeBias: heads is 0, want at least 1":                        func() error { _, err := NewRelativeBias(0, 32, 128, true, 1); return err },
+		"NewRelativeBias: buckets is 1, want at least 2":                      func() error { _, err := NewRelativeBias(1, 1, 128, false, 1); return err },
+		"NewRelativeBias: buckets is 2, want at least 4":                      func() error { _, err := NewRelativeBias(1, 2, 128, true, 1); return err },
+		"NewRelativeBias: buckets is 31, want a multiple of 2":                func() error { _, err := NewRelativeBias(1, 31, 128, true, 1); return err },
+		"NewRelativeBias: maxDistance is 8, want at least 9":                  func() error { _, err := NewRelativeBias(1, 32, 8, true, 1); return err },
+		"NewRelativeBias: maxDistance is 16, want at least 17":                func() error { _, err := NewRelativeBias(1, 32, 16, false, 1); return err },
+		"NewRelativeBias: maxDistance is 1073741825, want at most 1073741824": func() error { _, err := NewRelativeBias(1, 32, 1<<30+1, true, 1); return err },
+		"RelativeBiasFrom: m.Cols is 0, want at least 1":                      func() error { _, err := RelativeBiasFrom(rowvec.Matrix{Rows: 8}, 128, true); return err },
+		"RelativeBiasFrom: m.Rows is 0, want at least 4":                      func() error { _, err := RelativeBiasFrom(rowvec.Matrix{Cols: 8}, 128, true); return err },
+		"RelativeBiasFrom: len(m.Data) is 19, want at least 20":               func() error { _, err := RelativeBiasFrom(short, 128, true); return err },
+		"RelativeBiasFrom: maxDistance is -3, want at least 2":                func() error { _, err := RelativeBiasFrom(short, -3, true); return err },
 	} {
 		state := func() []float32 {
 			return slices.Concat(x.Data, grad.Data, bias.table.Data, a.slopes, narrow.Data, short.Data)
@@ -461,7 +462,7 @@ func TestScoreErrors(t *testing.T) {
 	}
 	for name, do := range map[string]func() error{ // whose limits depend on the size of an int
 		"heads":      func() error { _, err := NewALiBi(math.MaxInt); return err },
-		"buckets":    func() error { _, err := NewRelativeBias(1, math.MaxInt-1, math.MaxInt, true, 1); return err },
+		"buckets":    func() error { _, err := NewRelativeBias(math.MaxInt/4, 8, 16, true, 1); return err },
 		"queries":    func() error { return a.AddTo(x, math.MaxInt, 0, 0) },
 		"queryStart": func() error { return a.AddTo(x, 6, math.MaxInt-5, 0) },
 		"keyStart":   func() error { return a.AddTo(x, 6, 0, math.MaxInt-4) },
