@@ -58,7 +58,7 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 			clear(grads[position].Row(p))
 		}
 	}
-	if l.has(segment) {
+	if l.learns(segment) {
 		if in.typed {
 			clearRows(grads[segment], in.types, l.segments.padding)
 		} else if in.Len() > 0 {
@@ -69,9 +69,11 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 		clear(grads[normWeight].Row(0))
 		clear(grads[normBias].Row(0))
 	}
-	if in.ids.wide() {
+	switch {
+	case !l.learns(token):
+	case in.ids.wide():
 		clearRows(grads[token], as[uint64](in.ids), l.tokens.padding)
-	} else {
+	default:
 		clearRows(grads[token], as[uint32](in.ids), l.tokens.padding)
 	}
 	return nil

@@ -132,6 +132,28 @@ func TestSparseWorkers(t *testing.T) {
 	}
 }
 
+// TestClearFrozen: of a gradient that nothing is added to, nothing is cleared.
+func TestClearFrozen(t *testing.T) {
+	const dim = 5
+	ids := []int{4, 2, 4, 4, 0}
+	dOut := fill(newMatrix(t, len(ids), dim), 1)
+	frozen := must(lookup.NewEmbedding(vocab, dim, lookup.Frozen()))
+	segments := must(lookup.NewEmbedding(2, dim, lookup.Frozen()))
+	layer, in := must(lookup.NewLayer(frozen, nil, lookup.Segments(segments))), lookup.Sequence(ids)
+	grads, want := layer.NewGradients(), layer.NewGradients()
+	for i := range grads {
+		fill(grads[i], 2)
+		fill(want[i], 2)
+	}
+	if err := errors.Join(layer.Backward(grads, in, dOut), layer.ClearGradients(grads, in),
+		layer.ClearGradients(grads, in.Types([]int{0, 1, 0, 1, 1}))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range grads {
+		compare(t, "frozen", grads[i], want[i])
+	}
+}
+
 func TestFrozenAndByFrequency(t *testing.T) {
 	const dim = 5
 	ids := []int{4, 2, 4, 4, 0}
@@ -145,7 +167,6 @@ func TestFrozenAndByFrequency(t *testing.T) {
 		t.Errorf("a frozen table has gradients of rows %v", g.IDs())
 	}
 	compare(t, "frozen", d, newMatrix(t, vocab, dim))
-
 	e := must(lookup.NewEmbedding(vocab, dim, lookup.ScaleGradByFrequency(), lookup.Scaled()))
 	if err := e.Backward(d, lookup.Sequence(ids), dOut); err != nil {
 		t.Fatal(err)

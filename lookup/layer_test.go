@@ -277,18 +277,19 @@ func learns(e *lookup.Embedding, id int) bool {
 	return !e.Frozen() && (!has || id != padding)
 }
 
-// clearPlainly zeroes the rows of the tokens and of their types, but for padding, and of the positions, and the norm.
+// clearPlainly zeroes the rows of the tokens and of their types that get gradients, and of the positions, and the norm.
 func clearPlainly(l *lookup.Layer, b batch, grads []rowvec.Matrix) {
-	padding, hasPadding := l.Tokens().PaddingID()
 	for i, id := range b.ids {
 		for k, p := range l.Parameters() {
 			switch {
-			case p.Name == "token.weight" && (!hasPadding || id != padding):
-				clear(grads[k].Row(id))
+			case p.Name == "token.weight":
+				if learns(l.Tokens(), id) {
+					clear(grads[k].Row(id))
+				}
 			case p.Name == "position.weight":
 				clear(grads[k].Row(b.at[i]))
 			case p.Name == "segment.weight":
-				if padding, has := l.Segments().PaddingID(); !has || b.typ[i] != padding {
+				if learns(l.Segments(), b.typ[i]) {
 					clear(grads[k].Row(b.typ[i]))
 				}
 			case p.Value.Rows == 1:
