@@ -21,7 +21,7 @@ type ShapeError struct {
 	Op   string // the function, such as "Gather" or "lookup.Layer.Forward"
 	What string // what does not fit, such as "dst.Cols"
 	Got  int    // its value
-	Rule string // how Want is meant: "" for exactly, or "at least ", "at most ", "a multiple of "
+	Rule string // how Want is meant: "" for exactly, or "at least ", "at most ", "a multiple of ", "a square number such as "
 	Want int
 }
 

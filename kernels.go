@@ -12,14 +12,14 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
-// ID is the constraint of row ids: every integer type that tokenizers and frameworks hand out, taken without a copy.
+// ID is the constraint of row ids: the integer types of 32 and 64 bits, which frameworks hand out, taken without a copy.
 // A valid id is at least 0 and below the number of rows it chooses from.
 type ID = kernels.ID
 
 // Matrix is a row-major matrix of float32: row i is Data[i*Stride : i*Stride+Cols]. Rows and Cols may be 0, and then
 // Data may be nil; otherwise Stride >= Cols and len(Data) >= (Rows-1)*Stride + Cols. Elements between Cols and Stride
 // are neither read nor written. The fields are those of gonum's blas32.General, in the same order, so that one converts
-// to the other without a copy. NewMatrix makes one.
+// to the other without a copy. NewMatrix makes one, and its method Row returns one of its rows.
 type Matrix = kernels.Matrix
 
 // ErrChanged is what the error of a kernel wraps when an id that was in range when the call checked it was out of range
@@ -72,8 +72,8 @@ func CheckMatrix(op, name string, m Matrix) error {
 	return nil
 }
 
-// CheckIDs returns an IndexError for the first id outside [0, rows), or nil if there is none. Every kernel does so before
-// it writes; a caller that splits work into several calls can check all ids first.
+// CheckIDs returns an IndexError for the first id outside [0, rows), or nil if there is none; and a ShapeError for rows
+// below 0. Every kernel does so before it writes; a caller that splits work into several calls can check all ids first.
 func CheckIDs[I ID](ids []I, rows int) error {
 	if rows < 0 {
 		return &ShapeError{"CheckIDs", "rows", rows, "at least ", 0}

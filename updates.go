@@ -3,7 +3,8 @@ package rowvec
 import "github.com/rowvec/rowvec/kernels"
 
 // AdamStep is what UpdateAdam needs to know of one step of Adam: the weights of new gradients in the running means, the
-// step size with its corrections of bias, epsilon, and the factor of AdamW's decay, which is 1 for none.
+// step size with its corrections of bias, epsilon, and the factor of AdamW's decay, which is 1 for none. kernels.AdamStep
+// has the formula of each field.
 type AdamStep = kernels.AdamStep
 
 // UpdateSGD is a step of stochastic gradient descent on the rows that ids choose: for each i in ascending order, each

@@ -35,7 +35,7 @@ const pieceBytes = 256 << 10
 
 // Save writes the tensors to a safetensors file, the format of Hugging Face, which Python reads by
 // safetensors.torch.load_file: each under its name, as F32 of shape [Rows, Cols], without gaps between its rows, all bits
-// kept. Optimizer state is tensors like any others. The metadata are text of any kind, such as the number of steps; they
+// kept. Optimizer state is tensors like any others. The metadata are any text in UTF-8, such as the number of steps; they
 // may be nil. Libraries that ask for the origin of a file look for "format": "pt" among them.
 //
 // The file takes the place of one at path at once and as a whole, with its permissions, when all of it is on the disk; until
@@ -45,7 +45,8 @@ const pieceBytes = 256 << 10
 // name is on the disk. Nobody may change the tensors meanwhile.
 //
 // Errors: ShapeError for a tensor whose fields contradict each other; those of the file system, wrapped; and FormatError for
-// names that are not unique, that are "__metadata__", or are not valid UTF-8, and for metadata that hold ChecksumKey.
+// names that are not unique, that are "__metadata__", or are not valid UTF-8, and for metadata that are not, or that hold
+// ChecksumKey.
 func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	const op = "lookup.Save"
 	headers := make([]safetensors.Tensor, len(tensors))

@@ -17,11 +17,12 @@
 //
 // Save and Load keep parameters, and whatever else training needs, in safetensors files.
 //
-// Errors are those of package rowvec, and name the method: ShapeError for sizes and lengths that do not fit, IndexError
-// for an id outside [0, Vocab), a type that no segment has or a position beyond the limit, OverlapError for a destination
-// that shares memory with an input, and ValueError for whatever else is wrong with an argument or an option. Files have
-// FormatError, and gradients NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types
-// or positions that another goroutine has changed during the call, leaves part of the destination written.
+// Errors are those of package rowvec: IndexError for an id outside [0, Vocab), a type that no segment has or, of those that
+// At gives, a position beyond the limit; ShapeError for sizes and lengths that do not fit, such as that of a sequence which
+// goes beyond the limit; OverlapError for a destination that shares memory with an input; and ValueError for whatever else
+// is wrong with an argument or an option. All but IndexError name the method. Files have FormatError, and gradients
+// NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types or positions that another
+// goroutine has changed during the call, and errors of Positions of the caller's own leave part of the destination written.
 //
 // What a constructor returns is ready for use. The zero value of a type that has a constructor is not, and nor is nil: their
 // methods panic.
@@ -53,7 +54,8 @@ type Embedding struct {
 	norm        float64 // which one, as in p-norm
 }
 
-// Option changes how NewEmbedding and FromMatrix make an embedding.
+// Option changes how NewEmbedding and FromMatrix make an embedding. Of one that is given twice, the last counts, and so it
+// does of Xavier and Normal.
 type Option func(*settings)
 
 type settings struct {
@@ -84,7 +86,8 @@ func Normal(std float32, seed uint64) Option {
 	return func(s *settings) { s.xavier, s.normal, s.seed, s.std = false, true, seed, std }
 }
 
-// Padding names the id that stands for no token. Its row of a new table is zero, and it never receives a gradient.
+// Padding names the id that stands for no token. Its row of a new table is zero, and no lookup of it has a gradient; as a
+// logit of an Output it has one, like any other.
 func Padding(id int) Option {
 	return func(s *settings) { s.padding, s.hasPadding = id, true }
 }
@@ -93,7 +96,7 @@ func Padding(id int) Option {
 func Scaled() Option { return func(s *settings) { s.scaled = true } }
 
 // Frozen keeps the table as it is: backward passes add nothing to its gradient, as freeze=True of
-// nn.Embedding.from_pretrained has it. The table remains one of Parameters.
+// nn.Embedding.from_pretrained has it. The table remains one of Parameters, and MaxNorm still applies.
 func Frozen() Option { return func(s *settings) { s.frozen = true } }
 
 // ScaleGradByFrequency has backward passes divide the gradient of a token by the number of times that its id occurs in
@@ -104,7 +107,8 @@ func ScaleGradByFrequency() Option { return func(s *settings) { s.byFrequency = 
 // MaxNorm has each row that a forward pass looks up scaled in place before, if its norm exceeds max: by max/(norm+1e-7),
 // once for each row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0,
 // and the largest |x| for an infinite one; p = 2 is usual. It is computed in float64, max and p must be above 0 and max
-// finite. A forward pass then writes to the table, and must not be called while anything else uses it.
+// finite. A forward pass then writes to the table, and must not be called while anything else uses it. The row of a padding
+// id is a row like any other there, also in a bag.
 func MaxNorm(max, p float64) Option {
 	return func(s *settings) { s.limited, s.maxNorm, s.norm = true, max, p }
 }
@@ -257,7 +261,7 @@ func (e *Embedding) PaddingID() (id int, ok bool) { return max(e.padding, 0), e.
 func (e *Embedding) Parameters() []Parameter { return []Parameter{{"token.weight", e.weight}} }
 
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the embedding is Scaled. dst has a row
-// for each token and Dim columns. Which positions the input gives does not matter.
+// for each token and Dim columns. Positions of the input have to fit it, but where they are does not matter.
 func (e *Embedding) Forward(dst rowvec.Matrix, in Input) error {
 	return forwardPass("lookup.Embedding.Forward", &Layer{tokens: e}, dst, in, rowvec.Mask{})
 }

@@ -39,7 +39,7 @@ func Sequence[I rowvec.ID](ids []I) Input {
 var oneOfNone = []int{0, 0}
 
 // Batch is sequences of seq tokens each, one behind the other, of shape (batch, seq). The number of ids must be a
-// multiple of seq.
+// multiple of seq, which is at least 1 also where there are no ids.
 func Batch[I rowvec.ID](ids []I, seq int) Input { return Input{ids: viewOf(ids), seq: seq} }
 
 // Ragged is sequences of any lengths, one behind the other without padding: sequence b is ids[offsets[b]:offsets[b+1]].
@@ -55,7 +55,7 @@ func RaggedFrom[I rowvec.ID](ids []I, offsets []int) Input {
 }
 
 // Weighted gives each token a weight, which a Bag multiplies its vector by in a sum: per_sample_weights of
-// nn.EmbeddingBag. There is one for each id. Nothing else looks at weights.
+// nn.EmbeddingBag. There is one for each id; nil is none at all. Nothing else looks at weights.
 func (in Input) Weighted(weights []float32) Input {
 	in.weights = weights
 	return in

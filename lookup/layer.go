@@ -60,8 +60,8 @@ type Parameter struct {
 	Value rowvec.Matrix // (vocab, dim), (max length, dim), (types, dim) or (1, dim), without a copy
 }
 
-// NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by. Those of
-// package positional reach to 512 by default, where positional.New is told no maximum.
+// NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by. Learned ones
+// reach to 512 where positional.New is told no maximum.
 //
 // It is an error if there are no tokens, if the dims differ, if what positions say of themselves does not fit together, if
 // the table of Segments has options that they cannot have, if the epsilon of LayerNorm is negative or not finite, or if

@@ -53,8 +53,8 @@ func Interleaved() RotaryOption {
 	return rotaryOption(func(r *rotarySettings) { r.interleaved = true })
 }
 
-// Scaled changes the frequencies as s says, which must not change afterwards; nil changes nothing. Where s.ByLength(), the
-// length is that of the call: start + seq, or 1 + the last position. Apply and Backward then compute frequencies whenever it
+// Scaled changes the frequencies as s says, which must not change afterwards; nil leaves them as they are. Where s.ByLength(),
+// the length is that of the call: start + seq, or 1 + the greatest position. Apply and Backward then compute frequencies whenever it
 // has changed, and return the error of s if there is one.
 func Scaled(s Scaling) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.scaling = s }) }
 
