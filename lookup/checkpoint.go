@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/replace"
 	"github.com/rowvec/rowvec/internal/safetensors"
 )
@@ -34,8 +35,8 @@ func (e *FormatError) Error() string { return fmt.Sprintf("rowvec: %s: %s", e.Pa
 const pieceBytes = 256 << 10
 
 // Save writes the tensors to a safetensors file, the format of Hugging Face, which Python reads by
-// safetensors.torch.load_file: each under its name, as F32 of shape [Rows, Cols], without gaps between its rows, all bits
-// kept. Optimizer state is tensors like any others. The metadata are any text in UTF-8, such as the number of steps; they
+// safetensors.torch.load_file: each under its name, as F32 of shape [Rows, Cols], or [Rows*Cols] if it is a Vector, without
+// gaps between its rows, all bits kept. Optimizer state is tensors like any others. The metadata are any text in UTF-8, such as the number of steps; they
 // may be nil. Libraries that ask for the origin of a file look for "format": "pt" among them.
 //
 // The file takes the place of one at path at once and as a whole, with its permissions, when all of it is on the disk; until
@@ -44,9 +45,9 @@ const pieceBytes = 256 << 10
 // error says that it has been replaced: where a directory may be written to but not opened, nobody can tell whether the new
 // name is on the disk. Nobody may change the tensors meanwhile.
 //
-// Errors: ShapeError for a tensor whose fields contradict each other; those of the file system, wrapped; and FormatError for
-// names that are not unique, that are "__metadata__", or are not valid UTF-8, and for metadata that are not, or that hold
-// ChecksumKey.
+// Errors: ShapeError for a tensor whose fields contradict each other, and for a Vector of several rows and columns; those of
+// the file system, wrapped; and FormatError for names that are not unique, that are "__metadata__", or are not valid UTF-8,
+// and for metadata that are not, or that hold ChecksumKey.
 func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	const op = "lookup.Save"
 	headers := make([]safetensors.Tensor, len(tensors))
@@ -54,9 +55,15 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 		if err := rowvec.CheckMatrix(op, t.Name, t.Value); err != nil {
 			return err
 		}
-		headers[i] = safetensors.Tensor{
-			Name: t.Name, DType: "F32", Shape: []int64{int64(t.Value.Rows), int64(t.Value.Cols)},
+		rows, cols := t.Value.Rows, t.Value.Cols
+		shape := []int64{int64(rows), int64(cols)}
+		if t.Vector {
+			if rows != 1 && cols != 1 {
+				return check.Equal(op, "rows of vector "+t.Name, rows, 1)
+			}
+			shape = []int64{int64(rows * cols)}
 		}
+		headers[i] = safetensors.Tensor{Name: t.Name, DType: "F32", Shape: shape}
 	}
 	if _, taken := metadata[ChecksumKey]; taken {
 		return &FormatError{path, "the key " + ChecksumKey + " of the metadata belongs to Save"}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/replace"
+	"github.com/rowvec/rowvec/internal/safetensors"
 	"github.com/rowvec/rowvec/lookup"
 )
 
@@ -123,6 +124,38 @@ func TestCheckpointOfLayer(t *testing.T) {
 	}
 }
 
+// TestVectors: what has one dimension in PyTorch has one in the file, and comes back.
+func TestVectors(t *testing.T) {
+	layer := must(lookup.NewLayer(must(lookup.NewEmbedding(5, 3)), nil, lookup.LayerNorm(1e-5)))
+	tensors := append(layer.Parameters(), lookup.Parameter{Name: "none", Value: newMatrix(t, 1, 0), Vector: true})
+	want := "token.weight [5 3], norm.weight [3], norm.bias [3], none [0], "
+	state := func(m lookup.Method, shapes string) {
+		for _, o := range must(layer.NewOptimizers(m)) {
+			tensors = append(tensors, o.State()...)
+		}
+		want += shapes
+	}
+	state(lookup.Adam{}, "token.weight.exp_avg [5 3], token.weight.exp_avg_sq [5 3], norm.weight.exp_avg [3], "+
+		"norm.weight.exp_avg_sq [3], norm.bias.exp_avg [3], norm.bias.exp_avg_sq [3], ")
+	state(lookup.RowAdagrad{}, "token.weight.sum [5], norm.weight.sum [1], norm.bias.sum [1], ")
+	for i, p := range tensors {
+		fill(p.Value, uint64(i))
+	}
+	path := save(t, tensors, nil)
+	content := must(os.ReadFile(path))
+	got := ""
+	for _, x := range must(safetensors.Read(bytes.NewReader(content), int64(len(content)))).Tensors {
+		got += fmt.Sprintf("%s %v, ", x.Name, x.Shape)
+	}
+	if got != want {
+		t.Errorf("the file has %s\nwant         %s", got, want)
+	}
+	read := cleared(tensors)
+	if _, err := lookup.Load(path, read); err != nil || !sameBits(read, tensors) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // golden is a file written by hand from the description of the format, its checksum computed bit by bit.
 const golden = "\xb0\x00\x00\x00\x00\x00\x00\x00" +
 	`{"__metadata__":{"rowvec.crc32c":"0e74546d","step":"7"},` +
@@ -199,6 +232,8 @@ func TestLoadMisuse(t *testing.T) {
 			`tensor "a" has shape [1, 2, 3] and not [2, 3]`},
 		{foreign(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 1), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
 			`tensor "a" has shape [] and not [2, 3]`},
+		{foreign(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 1), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 1)}),
+			`tensor "a" has shape [] and not [2, 1]`},
 		{foreign(`{"a":{"dtype":"BF16","shape":[2,6],"data_offsets":[0,24]}}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 6)}),
 			`tensor "a" has dtype BF16 and not F32`},
 		{foreign(two, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}, lookup.Parameter{Name: "b", Value: matrix(1, 1)}),
@@ -244,6 +279,7 @@ func TestLoadMisuse(t *testing.T) {
 		{lookup.Save(file, parameters(lookup.Parameter{Name: "a"}, lookup.Parameter{Name: "a"}), nil), "rowvec: " + file + `: two tensors are called "a"`},
 		{lookup.Save(file, parameters(lookup.Parameter{Name: "__metadata__"}), nil), "rowvec: " + file + `: no tensor can be called "__metadata__"`},
 		{lookup.Save(file, parameters(lookup.Parameter{Name: "a", Value: short}), nil), "rowvec: lookup.Save: len(a.Data) is 5, want at least 6"},
+		{lookup.Save(file, parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3), Vector: true}), nil), "rowvec: lookup.Save: rows of vector a is 2, want 1"},
 		{lookup.Save(file, nil, map[string]string{lookup.ChecksumKey: ""}), "rowvec: " + file + ": the key rowvec.crc32c of the metadata belongs to Save"},
 		{lookup.Save(file, nil, map[string]string{"a": "\xff"}), "rowvec: " + file + `: the metadata "a" are not valid UTF-8`},
 	} {

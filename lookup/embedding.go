@@ -258,7 +258,9 @@ func (e *Embedding) Frozen() bool { return e.frozen }
 func (e *Embedding) PaddingID() (id int, ok bool) { return max(e.padding, 0), e.padding >= 0 }
 
 // Parameters returns the table, named token.weight.
-func (e *Embedding) Parameters() []Parameter { return []Parameter{{"token.weight", e.weight}} }
+func (e *Embedding) Parameters() []Parameter {
+	return []Parameter{{Name: "token.weight", Value: e.weight}}
+}
 
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the embedding is Scaled. dst has a row
 // for each token and Dim columns. Positions of the input have to fit it, but where they are does not matter.

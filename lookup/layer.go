@@ -58,6 +58,10 @@ func Segments(types *Embedding) LayerOption { return func(l *Layer) { l.segments
 type Parameter struct {
 	Name  string        // "token.weight", "position.weight", "segment.weight", "norm.weight" or "norm.bias"
 	Value rowvec.Matrix // (vocab, dim), (max length, dim), (types, dim) or (1, dim), without a copy
+
+	// Vector says that a Value of one row or one column is a vector for others, as the weight of nn.LayerNorm is: Save gives
+	// it one dimension.
+	Vector bool
 }
 
 // NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by. Learned ones
@@ -244,7 +248,8 @@ func (l *Layer) Parameters() []Parameter {
 	var parameters []Parameter
 	for k, name := range parameterNames {
 		if l.has(k) {
-			parameters = append(parameters, Parameter{name, l.parameter(k)})
+			vector := k == normWeight || k == normBias
+			parameters = append(parameters, Parameter{name, l.parameter(k), vector})
 		}
 	}
 	return parameters

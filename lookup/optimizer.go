@@ -242,7 +242,8 @@ func (o *Optimizer) SetSteps(n int) error {
 func (o *Optimizer) State() []Parameter {
 	var all []Parameter
 	for i, name := range o.rule.states {
-		all = append(all, Parameter{o.parameter.Name + "." + name, o.states[i]})
+		vector := o.parameter.Vector || o.rule.method == forward.RowAdagrad
+		all = append(all, Parameter{o.parameter.Name + "." + name, o.states[i], vector})
 	}
 	return all
 }
