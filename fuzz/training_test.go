@@ -24,7 +24,7 @@ const (
 
 var adamW = lookup.AdamW{Rate: 0.25, WeightDecay: 0.5, Beta1: 0.5, Beta2: 0.75} // whose first step is as below
 
-var adamWStep = rowvec.AdamStep{MeanWeight: 0.5, SquareWeight: 0.25, Rate: 0.25, Epsilon: 1e-8, Keep: 0.875}
+var adamWStep = rowvec.AdamStep{MeanWeight: 0.5, SquareWeight: 0.25, Rate: 0.25, Epsilon: 0.5e-8, Keep: 0.875}
 
 // FuzzTraining holds optimizers, row-sparse gradients and bags, of every kind of batches, to loops over package kernels.
 func FuzzTraining(f *testing.F) {

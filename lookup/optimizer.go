@@ -52,10 +52,10 @@ type Adam struct {
 	Epsilon      float64
 }
 
-// AdamW is Adam with the decoupled decay of Loshchilov and Hutter (2019): each row of the table that a gradient has is first
-// multiplied by 1-Rate*WeightDecay. Its other fields are those of Adam. PyTorch's AdamW decays all rows, adds epsilon to the
-// root of the corrected mean and not to that of the mean itself, and has a decay of 0.01 where it is told none; here that is
-// none.
+// AdamW is the method of Loshchilov and Hutter (2019), with decoupled decay, as PyTorch has it, but that only rows of the
+// gradient take part: each of them is first multiplied by 1-Rate*WeightDecay. A WeightDecay of 0 is none; PyTorch has 0.01
+// where it is told nothing. Its other fields are those of Adam; but Epsilon is added behind the correction of bias, and not in
+// front of it as by SparseAdam, to which it would be Epsilon*sqrt(1-Beta2^t) in step t.
 type AdamW struct {
 	Rate         float64
 	Beta1, Beta2 float64
@@ -69,6 +69,7 @@ type rule struct {
 	method                         forward.Method
 	rate, rateDecay, decay         float64
 	initial, epsilon, beta1, beta2 float64
+	corrected                      bool     // epsilon is added behind the correction of bias
 	states                         []string // their names, as in PyTorch
 }
 
@@ -98,7 +99,7 @@ func (m Adam) rule() rule {
 
 func (m AdamW) rule() rule {
 	r := Adam{Rate: m.Rate, Beta1: m.Beta1, Beta2: m.Beta2, Epsilon: m.Epsilon}.rule()
-	r.name, r.decay = "AdamW", m.WeightDecay
+	r.name, r.decay, r.corrected = "AdamW", m.WeightDecay, true
 	return r
 }
 
@@ -124,10 +125,18 @@ func (r *rule) check(op string) error {
 			return check.Value(op, p.name+" of "+r.name, p.value, fmt.Sprintf("at least 0 and below %v", p.below))
 		}
 	}
-	if r.epsilon > 0 && float32(r.epsilon) == 0 { // a weight whose gradients are 0 would become 0/0
+	if r.epsilon > 0 && float32(r.epsilonAt(1)) == 0 { // a weight whose gradients are 0 would become 0/0
 		return check.Value(op, "epsilon of "+r.name, r.epsilon, "one that is above 0 as a float32")
 	}
 	return nil
+}
+
+// epsilonAt returns what is added to the root of a mean of squares in step t, where it is the least at first.
+func (r *rule) epsilonAt(t int) float64 {
+	if !r.corrected {
+		return r.epsilon
+	}
+	return float64(r.epsilon * math.Sqrt(1-power(r.beta2, t)))
 }
 
 // Optimizer changes a table by row-sparse gradients: only the rows that a gradient holds, and what the method keeps of
@@ -346,7 +355,7 @@ func (o *Optimizer) update(t int) forward.Update {
 	r := &o.rule
 	u := forward.Update{
 		Method: r.method, Table: o.parameter.Value, Wide: bits.UintSize == 64,
-		Rate: float32(r.rate), Decay: float32(r.decay), Epsilon: float32(r.epsilon),
+		Rate: float32(r.rate), Decay: float32(r.decay), Epsilon: float32(r.epsilonAt(t)),
 	}
 	if len(o.states) > 0 {
 		u.First, u.Second = o.states[0], o.states[len(o.states)-1]

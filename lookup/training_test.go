@@ -145,12 +145,17 @@ func TestTrainingReference(t *testing.T) {
 		"sgd":     lookup.SGD{Rate: 0.125},
 		"adagrad": lookup.Adagrad{Rate: 0.1, RateDecay: 0.05, Initial: 0.25},
 		"adam":    lookup.Adam{Rate: 0.01, Beta1: 0.8, Beta2: 0.95},
+		"adamw":   lookup.AdamW{Rate: 0.01, Beta1: 0.8, Beta2: 0.95, Epsilon: 0.01, WeightDecay: 0.1},
 	}
 	isatest.Each(t, func(t *testing.T) {
 		var n tally
 		defer func() { n.check(t) }()
 		for _, c := range reference.TrainingCases(t) {
-			e := must(lookup.FromMatrix(c.Table.Matrix, lookup.Padding(c.Padding)))
+			var options []lookup.Option
+			if c.Padding >= 0 {
+				options = append(options, lookup.Padding(c.Padding))
+			}
+			e := must(lookup.FromMatrix(c.Table.Matrix, options...))
 			o := must(e.NewOptimizer(methods[c.Method]))
 			g := e.NewGradient()
 			for _, step := range c.Steps {

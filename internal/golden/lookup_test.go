@@ -397,7 +397,7 @@ func similarity(r *run, metric lookup.Metric) {
 func save(r *run) {
 	r.pool = special
 	path := filepath.Join(r.t.TempDir(), "golden.safetensors")
-	saved := []lookup.Parameter{{Name: "a", Value: r.matrix(5, 7)}, {Name: "b", Value: r.matrix(1, 100)}}
+	saved := []lookup.Parameter{{Name: "a", Value: r.matrix(5, 7)}, {Name: "b", Value: r.matrix(1, 100), Vector: true}}
 	r.ok(lookup.Save(path, saved, map[string]string{"format": "pt"}))
 	r.text(string(must(os.ReadFile(path))))
 	loaded := []lookup.Parameter{{Name: "a", Value: r.matrix(5, 7)}, {Name: "b", Value: r.matrix(1, 100)}}

@@ -200,8 +200,8 @@ type EmbeddingBag struct {
 // Training is a case of PyTorch's optimizers on the sparse gradients of an embedding.
 type Training struct {
 	Name    string `json:"name"`
-	Method  string `json:"method"` // "sgd", "adagrad" or "adam"
-	Padding int    `json:"padding"`
+	Method  string `json:"method"`  // "sgd", "adagrad", "adam" or "adamw"
+	Padding int    `json:"padding"` // -1: none
 	Table   Matrix `json:"table"`
 	Steps   []struct {
 		Rate  float64  `json:"rate"`

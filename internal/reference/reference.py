@@ -537,37 +537,44 @@ def embedding_bag():
 def training_case(method, dim, seed):
     draw = random(seed)
     vocab, n, padding = 9, 12, 0
-    module = nn.Embedding(vocab, dim, padding_idx=padding, sparse=True)
+    if method == "adamw":  # which moves all rows
+        padding = None
+    module = nn.Embedding(vocab, dim, padding_idx=padding, sparse=method != "adamw")
     weight = draw(vocab, dim)
-    weight[padding] = 0
+    weight[0] = 0
     module.weight.data = tensor(weight)
     optimizer = {
         "sgd": lambda p: torch.optim.SGD(p, lr=0.125),
         "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.05, initial_accumulator_value=0.25),
         "adam": lambda p: torch.optim.SparseAdam(p, lr=0.01, betas=(0.8, 0.95)),
+        "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, betas=(0.8, 0.95), eps=0.01, weight_decay=0.1),
     }[method](list(module.parameters()))
     steps = []
     for t in range(5):
         if t == 3:
             optimizer.param_groups[0]["lr"] *= 0.5
         ids, dout = draw.ids(vocab, n), draw(n, dim)
+        if padding is None:
+            ids[:vocab] = np.arange(vocab)
         optimizer.zero_grad()
         module(torch.from_numpy(ids)).backward(tensor(dout))
         optimizer.step()
         state = optimizer.state[module.weight]
-        kept = [state[k].numpy() for k in {"sgd": [], "adagrad": ["sum"], "adam": ["exp_avg", "exp_avg_sq"]}[method]]
+        kept = [state[k].numpy() for k in ("sum", "exp_avg", "exp_avg_sq") if k in state]
         steps.append({"rate": optimizer.param_groups[0]["lr"], "ids": ints(ids), "dout": matrix(dout),
                       "table": matrix(module.weight.detach().numpy()), "state": [matrix(k.copy()) for k in kept]})
-    return {"name": "%s/dim=%d" % (method, dim), "method": method, "padding": padding, "table": matrix(weight), "steps": steps}
+    return {"name": "%s/dim=%d" % (method, dim), "method": method, "padding": -1 if padding is None else padding,
+            "table": matrix(weight), "steps": steps}
 
 
 def training():
     write("training", "PyTorch nn.Embedding(sparse=True, padding_idx=0) trained for five steps, on the gradients dout of its "
           "results, by SGD(lr=0.125), Adagrad(lr=0.1, lr_decay=0.05, initial_accumulator_value=0.25) or "
-          "SparseAdam(lr=0.01, betas=(0.8, 0.95)), with the rate halved before the fourth step: the weight and what the "
-          "optimizer keeps after each step.",
+          "SparseAdam(lr=0.01, betas=(0.8, 0.95)), and with dense gradients of all rows, without padding, by AdamW(lr=0.01, "
+          "betas=(0.8, 0.95), eps=0.01, weight_decay=0.1); with the rate halved before the fourth step: the weight and what "
+          "the optimizer keeps after each step.",
           [training_case(method, dim, 900 + 10 * i + k)
-           for i, method in enumerate(["sgd", "adagrad", "adam"]) for k, dim in enumerate([1, 3, 17])])
+           for i, method in enumerate(["sgd", "adagrad", "adam", "adamw"]) for k, dim in enumerate([1, 3, 17])])
 
 # Updates: steps of optimizers on the rows that ids choose. PyTorch adds up the gradients of an id that occurs several
 # times before a step; ids of a step are therefore different ones.
