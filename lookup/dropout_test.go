@@ -85,6 +85,37 @@ func train(t *testing.T) {
 	})
 }
 
+// TestTrainOptions: gradients by frequency are those of what dropout leaves, and norms are limited before anything is dropped.
+func TestTrainOptions(t *testing.T) {
+	const dim, n, step = 24, 50, 3
+	ids, _ := randomIDs[int](n)
+	in, mask := lookup.Sequence(ids), rowvec.Mask{P: 0.3, Seed: 99, Step: step}
+	layer := func(options ...lookup.Option) *lookup.Layer {
+		e := must(lookup.NewEmbedding(vocab, dim, append(options, lookup.Normal(1, 3))...))
+		return must(lookup.NewLayer(e, nil, lookup.Dropout(mask.P, mask.Seed)))
+	}
+	check := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	l, dOut := layer(lookup.ScaleGradByFrequency()), fill(newMatrix(t, n, dim), 1)
+	got, want, sparse := l.NewGradients(), l.NewGradients(), l.NewSparseGradients()
+	check(l.Backward(want, in, dropped(dOut, mask)))
+	check(l.BackwardTrain(got, in, dOut, step))
+	check(l.BackwardSparseTrain(sparse, in, dOut, step))
+	compare(t, "by frequency", got[0], want[0])
+	compare(t, "by frequency, sparse", dense(t, sparse[0], vocab, dim), want[0])
+
+	plain, limited := layer(lookup.MaxNorm(2, 2)), layer(lookup.MaxNorm(2, 2))
+	whole, result := newMatrix(t, n, dim), newMatrix(t, n, dim)
+	check(plain.Forward(whole, in))
+	check(limited.ForwardTrain(result, in, step))
+	compare(t, "result of limited norms", result, dropped(whole, mask))
+	compare(t, "table of limited norms", limited.Tokens().Weight(), plain.Tokens().Weight())
+}
+
 // TestTrainStrides has results and their gradients be parts of wider matrices.
 func TestTrainStrides(t *testing.T) {
 	const dim, n, gap = 40, 70, 9

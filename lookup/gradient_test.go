@@ -216,10 +216,20 @@ func TestBagByFrequency(t *testing.T) {
 // TestBagMaxNorm: a bag scales the rows that it looks up as Embedding.Forward does, and leaves the others, and such as hold a
 // NaN, as they are.
 func TestBagMaxNorm(t *testing.T) {
+	t.Run("no padding", func(t *testing.T) { testBagMaxNorm(t, -1) })
+	t.Run("padding", func(t *testing.T) { testBagMaxNorm(t, 0) })
+}
+
+func testBagMaxNorm(t *testing.T, padding int) {
 	const dim = 6
 	ids := []int{4, 2, 4, 4, 0}
 	limited := func() *lookup.Embedding {
-		e := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 3), lookup.MaxNorm(0.5, 2)))
+		options := []lookup.Option{lookup.Normal(1, 3), lookup.MaxNorm(0.5, 2)}
+		if padding >= 0 {
+			options = append(options, lookup.Padding(padding))
+		}
+		e := must(lookup.NewEmbedding(vocab, dim, options...))
+		copy(e.Weight().Row(0), []float32{1, 2, 3})
 		e.Weight().Row(2)[3] = float32(math.NaN())
 		return e
 	}
@@ -231,9 +241,11 @@ func TestBagMaxNorm(t *testing.T) {
 	}
 	compare(t, "table", pooled.Weight(), plain.Weight())
 	want := newMatrix(t, 1, dim)
-	for i := range ids {
+	for i, id := range ids {
 		for j, x := range out.Row(i) {
-			want.Data[j] += x
+			if id != padding {
+				want.Data[j] += x
+			}
 		}
 	}
 	compare(t, "sum", sum, want)
@@ -290,11 +302,12 @@ func TestGradientArithmetic(t *testing.T) {
 	}
 
 	again := must(lookup.NewGradient(vocab, dim))
+	want.Row(7)[dim-1] = float32(math.NaN())
 	if err := again.SetDense(want); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, "SetDense", dense(t, again, vocab, dim), want)
-	checkRows(t, "SetDense", again, []int{0, 1, 2, 5, 90, 96}, -1)
+	checkRows(t, "SetDense", again, []int{0, 1, 2, 5, 7, 90, 96}, -1)
 }
 
 // TestNotFinite: what a gradient refuses leaves it as it was, be the sum too large for a batch or only for both.
@@ -341,6 +354,61 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
+// TestBagNotFinite: gradients of bags refuse as much, whatever the pooling.
+func TestBagNotFinite(t *testing.T) {
+	for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
+		bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, 2)), pooling))
+		g, dOut := bag.Tokens().NewGradient(), fill(newMatrix(t, 2, 2), 1)
+		if err := bag.BackwardSparse(g, lookup.Batch([]int{3, 7}, 1), dOut); err != nil {
+			t.Fatal(err)
+		}
+		before := slices.Clone(g.Values().Data)
+		g.CheckFinite(true)
+		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			dOut.Row(1)[1] = float32(x)
+			var bad *lookup.NotFiniteError
+			if err := bag.BackwardSparse(g, lookup.Batch([]int{3, 3, 9, 9}, 2), dOut); !errors.As(err, &bad) ||
+				bad.Row != 9 || bad.Col != 1 || bad.Op != "lookup.Bag.BackwardSparse" {
+				t.Errorf("%v: %v", bag, err)
+			}
+			if !slices.Equal(before, g.Values().Data) || g.Len() != 2 {
+				t.Errorf("%v: the gradient is now %v of %v", bag, g.Values().Data, g.IDs())
+			}
+		}
+	}
+}
+
+// TestDefaults: a method without numbers is one with those that its doc has for them.
+func TestDefaults(t *testing.T) {
+	const dim = 3
+	ids := []int{4, 2, 4}
+	for _, c := range []struct{ zero, told lookup.Method }{
+		{lookup.SGD{}, lookup.SGD{Rate: 0.01}},
+		{lookup.Adagrad{}, lookup.Adagrad{Rate: 0.01, Epsilon: 1e-10}},
+		{lookup.RowAdagrad{}, lookup.RowAdagrad{Rate: 0.01, Epsilon: 1e-10}},
+		{lookup.Adam{}, lookup.Adam{Rate: 0.001, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}},
+		{lookup.AdamW{}, lookup.AdamW{Rate: 0.001, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}},
+	} {
+		a, b := must(lookup.NewEmbedding(vocab, dim)), must(lookup.NewEmbedding(vocab, dim))
+		oa, ob := must(a.NewOptimizer(c.zero)), must(b.NewOptimizer(c.told))
+		for step := range 3 {
+			dOut := fill(newMatrix(t, len(ids), dim), uint64(step))
+			for i := range dOut.Data {
+				if step == 0 { // epsilon matters
+					dOut.Data[i] *= 1e-9
+				}
+			}
+			if err := errors.Join(oa.StepBatch(a, lookup.Sequence(ids), dOut), ob.StepBatch(b, lookup.Sequence(ids), dOut)); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, oa.String(), a.Weight(), b.Weight())
+		}
+		for k, s := range ob.State() {
+			compare(t, oa.String()+" "+s.Name, oa.State()[k].Value, s.Value)
+		}
+	}
+}
+
 // TestStepBatch: it has the bits of the gradient and the step apart.
 func TestStepBatch(t *testing.T) {
 	defer tuning.Lower()()
@@ -351,8 +419,11 @@ func TestStepBatch(t *testing.T) {
 				lookup.Adam{}, lookup.AdamW{WeightDecay: 0.25, Rate: 0.5},
 			} {
 				options := []lookup.Option{lookup.Padding(padded), lookup.Workers(1 + i%2)}
-				if i%3 == 0 {
-					options = append(options, lookup.Scaled()) // nothing goes straight to the table
+				switch i % 3 { // with these, nothing goes straight to the table
+				case 0:
+					options = append(options, lookup.Scaled())
+				case 1:
+					options = append(options, lookup.ScaleGradByFrequency())
 				}
 				a, b := must(lookup.NewEmbedding(vocab, dim, options...)), must(lookup.NewEmbedding(vocab, dim, options...))
 				oa, ob := must(a.NewOptimizer(m)), must(b.NewOptimizer(m))
