@@ -536,8 +536,7 @@ func isNaN(bits uint32) bool { return bits&0x7fffffff > 0x7f800000 }
 
 func equal(tb testing.TB, what string, got kernels.Matrix, want Matrix, same func(a, b uint32) bool) {
 	tb.Helper()
-	if got.Rows != want.Rows || got.Cols != want.Cols {
-		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
+	if !sameShape(tb, what, got, want) {
 		return
 	}
 	for i := range got.Rows {
@@ -557,28 +556,43 @@ func equal(tb testing.TB, what string, got kernels.Matrix, want Matrix, same fun
 	}
 }
 
+// within reports the first element of got that is further from want's than its bound; without one, which an infinite bound
+// is, it may be anything.
+func within(tb testing.TB, what string, got kernels.Matrix, want Matrix, bound func(i, j int) float64) {
+	tb.Helper()
+	if !sameShape(tb, what, got, want) {
+		return
+	}
+	for i := range got.Rows {
+		for j, x := range got.Row(i) {
+			y, most := want.Row(i)[j], bound(i, j)
+			if off := math.Abs(float64(x) - float64(y)); !(off <= most) && !math.IsInf(most, 1) {
+				tb.Errorf("%s: row %d, column %d: %v, want %v within %g", what, i, j, x, y, most)
+				return
+			}
+		}
+	}
+}
+
+func sameShape(tb testing.TB, what string, got kernels.Matrix, want Matrix) bool {
+	tb.Helper()
+	if got.Rows != want.Rows || got.Cols != want.Cols {
+		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
+		return false
+	}
+	return true
+}
+
 // CloseNorm reports the first element of got, a layer normalisation of a case of BERT or one of its gradients, that is off
 // by more than 32 half units in the last place of the largest element of want. PyTorch's results are within 16 of these of
 // what it has in float64, as the script asserts; another order of the same sums and products can be expected to be so too.
 func CloseNorm(tb testing.TB, what string, got kernels.Matrix, want Matrix) {
 	tb.Helper()
-	if got.Rows != want.Rows || got.Cols != want.Cols {
-		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
-		return
-	}
 	largest := 0.0
 	for _, y := range want.Data {
 		largest = max(largest, math.Abs(float64(y)))
 	}
-	for i := range got.Rows {
-		for j, x := range got.Row(i) {
-			y := want.Row(i)[j]
-			if off := math.Abs(float64(x) - float64(y)); !(off <= 32*0x1p-24*largest) {
-				tb.Errorf("%s: row %d, column %d: %v, want %v", what, i, j, x, y)
-				return
-			}
-		}
-	}
+	within(tb, what, got, want, func(int, int) float64 { return 32 * 0x1p-24 * largest })
 }
 
 // SumError bounds the difference of two sums over the batch of element j of position p, in float32 and in whatever
@@ -596,38 +610,24 @@ func SumError(dOut Matrix, batches, p, j int) float64 {
 // permits. Got may have more rows than there are positions in dOut; these must be zero in both.
 func CloseSums(tb testing.TB, what string, got kernels.Matrix, want, dOut Matrix, batches int) {
 	tb.Helper()
-	if got.Rows != want.Rows || got.Cols != want.Cols {
-		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
-		return
-	}
-	for p := range got.Rows {
-		for j, x := range got.Row(p) {
-			bound := 0.0
-			if p < dOut.Rows/batches {
-				bound = SumError(dOut, batches, p, j)
-			}
-			if y := want.Row(p)[j]; !(math.Abs(float64(x)-float64(y)) <= bound) {
-				tb.Errorf("%s: row %d, column %d: %v, want %v within %g", what, p, j, x, y, bound)
-				return
-			}
+	within(tb, what, got, want, func(p, j int) float64 {
+		if p < dOut.Rows/batches {
+			return SumError(dOut, batches, p, j)
 		}
-	}
+		return 0
+	})
 }
 
 // CloseUpdate reports the first finite element of got that is further from want than so many roundings, of half an ulp of
 // what moved holds: the weight and how far it moved, added up over all steps.
 func CloseUpdate(tb testing.TB, what string, got kernels.Matrix, want Matrix, moved []float64, roundings int) {
 	tb.Helper()
-	for i := range got.Rows {
-		for j, x := range got.Row(i) {
-			sum, y := moved[i*got.Cols+j], want.Row(i)[j]
-			if math.IsNaN(sum) || math.IsInf(sum, 0) {
-				continue
-			}
-			if bound := float64(roundings) * 0x1p-24 * sum; !(math.Abs(float64(x)-float64(y)) <= bound) {
-			}
+	within(tb, what, got, want, func(i, j int) float64 {
+		if sum := moved[i*got.Cols+j]; !math.IsNaN(sum) && !math.IsInf(sum, 0) {
+			return float64(roundings) * 0x1p-24 * sum
 		}
-	}
+		return math.Inf(1)
+	})
 }
 
 // DotError bounds the difference of two sums of n products in float32, in whatever order and fused or not, whose sizes add
@@ -641,21 +641,11 @@ func DotError(size float64, n int) float64 {
 // that is further from want than DotError permits.
 func CloseDots(tb testing.TB, what string, got kernels.Matrix, want Matrix, term func(i, j, k int) float32, n int) {
 	tb.Helper()
-	if got.Rows != want.Rows || got.Cols != want.Cols {
-		tb.Errorf("%s: shape %d x %d, want %d x %d", what, got.Rows, got.Cols, want.Rows, want.Cols)
-		return
-	}
-	for i := range got.Rows {
-		for j, x := range got.Row(i) {
-			size := 0.0
-			for k := range n {
-				size += math.Abs(float64(term(i, j, k)))
-			}
-			bound := DotError(size*(1+0x1p-20), n)
-			if y := want.Row(i)[j]; !(math.Abs(float64(x)-float64(y)) <= bound) {
-				tb.Errorf("%s: row %d, column %d: %v, want %v within %g", what, i, j, x, y, bound)
-				return
-			}
+	within(tb, what, got, want, func(i, j int) float64 {
+		size := 0.0
+		for k := range n {
+			size += math.Abs(float64(term(i, j, k)))
 		}
-	}
+		return DotError(size*(1+0x1p-20), n)
+	})
 }
