@@ -31,7 +31,7 @@
 // separate steps. Only the payload of a NaN may differ, and Gather, which does not calculate, keeps even that.
 //
 // No allocation, no goroutine. A kernel works on the caller's goroutine, and its assembly lets it be preempted within
-// tens of microseconds. Any number of goroutines may read one table; kernels that write say what.
+// a hundred microseconds or so. Any number of goroutines may read one table; kernels that write say what.
 //
 // Overlap of a destination with an input is refused where it would change the result. Empty input is no error.
 //

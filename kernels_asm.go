@@ -51,7 +51,7 @@ const (
 )
 
 // Assembly cannot be preempted, and a garbage collection waits for it: one call does at most this many elements,
-// 256 KiB of rows, which takes some 25 us where each row is a miss to memory.
+// 256 KiB of rows. BenchmarkStretch times such calls.
 const chunkElements = 64 << 10
 
 // chunkRows bounds a call over short rows, each of which may miss the caches and the translation of addresses. On a busy
@@ -210,7 +210,7 @@ func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 		limit:        idLimit[I](table.Rows),
 		ids:          unsafe.Pointer(&ids[0]),
 		wide:         wide(ids),
-		readable:     len(ids) + h.more,
+		readable:     len(ids) + max(h.more, 0),
 		ahead:        ahead,
 		burst:        burst,
 		scale:        1,

@@ -255,7 +255,7 @@ single: \
 	VMOVSS X2, (CX);                              \
 end:
 
-// ROW_END goes back to the first column.
+// DROPOUT_ROW_END goes back to the first column.
 #define DROPOUT_ROW_END \
 	MOVQ dropoutArgs_cols(BX), AX;                \
 	SUBQ DX, AX;                                  \

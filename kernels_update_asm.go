@@ -39,10 +39,7 @@ const (
 
 // One call does fewer elements than those of other kernels: up to four matrices miss the caches for each, and a root and a
 // quotient take as long as two cached rows.
-const (
-	updateElements = chunkElements / 4
-	updateRows     = chunkRows / 4
-)
+const updateElements = chunkElements / 4
 
 // updateByID returns the arguments that every update needs: ids is not empty, and the matrices have columns. Rows of the
 // table and of its states, matrices in all, are prefetched line by line, as long as those on their way fit into longBytes.
@@ -79,7 +76,7 @@ func (a updateArgs) run(k updateOp, n, cols int) int {
 
 // runChunks is run in chunks of whole rows.
 func (a updateArgs) runChunks(k updateOp, n int) int {
-	rows := min(updateRows, max(1, updateElements/a.cols))
+	rows := min(fewRows, max(1, updateElements/a.cols))
 	linear, ids, readable := a.linear, a.ids, a.readable
 	for first := 0; ; first += rows {
 		a.n = min(rows, n-first)

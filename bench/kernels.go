@@ -14,10 +14,11 @@ import (
 const kernelsUsage = `Usage: go run ./bench kernels [flags]
 
 Compares every kernel, row-sparse gradients and steps of optimizers by them, at every
-instruction set of this machine, with naive Go on the shapes of the benchmarks. All sides run in turn, round after round; each figure is how many times
-faster than naive Go a side is, the median over rounds of the ratio within each, and "<"
-marks what is slower. "again" is naive Go once more: how far it is from 1 is how noisy the
-machine is. "copy" is a copy that moves as many bytes.
+instruction set of this machine, with naive Go on the shapes of the benchmarks. All sides
+run in turn, round after round; each figure is how many times faster than naive Go a side
+is, the median over rounds of the ratio within each, and "<" marks what is slower. "again"
+is naive Go once more: how far it is from 1 is how noisy the machine is. "copy" is a copy
+that moves as many bytes.
 
 `
 

@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/rowvec/rowvec"
@@ -148,7 +147,7 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 	workers := e.workersFor(in.Len(), tuning.ParallelElements)
 	p.size = partSize(bags, workers)
 	if p.crew.Do(workers, (bags+p.size-1)/p.size) != nil { // all has been checked
-		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+		return changed(op)
 	}
 	return nil
 }
@@ -270,11 +269,11 @@ func (b *Bag) share(s *sums, in *Input) {
 	s.bags = in.bagOf(s.bags)
 	s.weights = nil
 	if in.weights != nil || b.pooling == Mean || b.tokens.byFrequency {
-		s.memory = slices.Grow(s.memory[:0], len(s.at))[:len(s.at)]
+		s.memory = sized(s.memory, len(s.at))
 		s.weights = s.memory
 	}
 	if b.pooling == Mean {
-		s.counts = slices.Grow(s.counts[:0], in.sequences())[:in.sequences()]
+		s.counts = sized(s.counts, in.sequences())
 		clear(s.counts)
 		for _, place := range s.at {
 			s.counts[s.bags[place]]++
@@ -306,7 +305,7 @@ func (b *Bag) share(s *sums, in *Input) {
 func (b *Bag) backwardMax(op string, grad *Gradient, in *Input, dOut rowvec.Matrix, workers int) error {
 	s, dim := &grad.batch, b.Dim()
 	n := len(s.ids)
-	s.bags = slices.Grow(s.bags[:0], in.Len())[:in.Len()] // the group of each token, or -1
+	s.bags = sized(s.bags, in.Len()) // the group of each token, or -1
 	for i := range s.bags {
 		s.bags[i] = -1
 	}
@@ -315,10 +314,10 @@ func (b *Bag) backwardMax(op string, grad *Gradient, in *Input, dOut rowvec.Matr
 			s.bags[place] = r
 		}
 	}
-	s.memory = slices.Grow(s.memory[:0], (n+1)*dim)[:(n+1)*dim]
+	s.memory = sized(s.memory, (n+1)*dim)
 	values, best := s.memory[:n*dim], s.memory[n*dim:]
 	clear(values)
-	s.counts = slices.Grow(s.counts[:0], dim)[:dim]
+	s.counts = sized(s.counts, dim)
 	from := s.counts // the group that has given each element
 	for bag := range in.sequences() {
 		first, end := in.sequenceSpan(bag)
@@ -388,7 +387,7 @@ func (b *Bag) BackwardWeights(dWeights []float32, in Input, dOut rowvec.Matrix) 
 			n := min(windowBags, end-first)
 			dst := rowvec.Matrix{Rows: 1, Cols: n, Data: dots[:n], Stride: n}
 			if err := in.ids.slice(first, first+n).dots(dst, rows(dOut, bag, bag+1), e.weight); err != nil {
-				return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+				return changed(op)
 			}
 			for i, x := range dots[:n] {
 				if e.padding < 0 || in.ids.at(first+i) != e.padding {

@@ -53,9 +53,10 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 	if l.has(position) {
 		if in.placed {
 			clearRows(grads[position], in.at, -1)
-		}
-		for p := in.start; p < used && !in.placed; p++ {
-			clear(grads[position].Row(p))
+		} else {
+			for p := in.start; p < used; p++ {
+				clear(grads[position].Row(p))
+			}
 		}
 	}
 	if l.learns(segment) {

@@ -241,7 +241,7 @@ func (g *Gradient) commit(workers int) error {
 	}
 	n := len(g.batch.ids) * g.dim
 	g.ids = append(g.ids, g.batch.ids...)
-	g.values = slices.Grow(g.values[:0], n)[:n]
+	g.values = sized(g.values, n)
 	return g.run(sumInto, workers)
 }
 

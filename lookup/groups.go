@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -21,6 +20,9 @@ type groups struct {
 	counts      [1 << digitBits]int
 }
 
+// sized returns a slice of n elements, whatever they are: x, if there is room.
+func sized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }
+
 // group forms the groups of ids, without those that are id except. It is an error if an id is not below limit any more, or
 // if ids and places need more than 64 bits together, for which a table of 2^44 rows takes a million ids.
 func (g *groups) group(op string, ids view, except, limit int) error {
@@ -29,7 +31,7 @@ func (g *groups) group(op string, ids view, except, limit int) error {
 	if most := 64 - bits.Len(uint(limit)); shift > most {
 		return check.AtMost(op, "len(ids)", n, 1<<most-1)
 	}
-	g.keys = slices.Grow(g.keys[:0], n)[:n]
+	g.keys = sized(g.keys, n)
 	ok := false
 	if ids.wide() {
 		g.keys, ok = pack(g.keys, as[uint64](ids), uint64(except), uint64(limit), shift)
@@ -37,12 +39,12 @@ func (g *groups) group(op string, ids view, except, limit int) error {
 		g.keys, ok = pack(g.keys, as[uint32](ids), uint64(except), uint64(limit), shift)
 	}
 	if !ok {
-		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+		return changed(op)
 	}
 	g.sort(shift, bits.Len(uint(limit-1)))
 
 	n = len(g.keys)
-	g.ids, g.at, g.offsets = slices.Grow(g.ids[:0], n)[:n], slices.Grow(g.at[:0], n)[:n], slices.Grow(g.offsets[:0], n+1)[:n+1]
+	g.ids, g.at, g.offsets = sized(g.ids, n), sized(g.at, n), sized(g.offsets, n+1)
 	rows, last := 0, uint64(math.MaxUint64)
 	for i, key := range g.keys {
 		g.at[i] = int(key & (1<<shift - 1))
@@ -92,7 +94,7 @@ func (g *groups) sort(shift, width int) {
 	if passes == 0 {
 		return
 	}
-	g.spare = slices.Grow(g.spare[:0], n)[:n]
+	g.spare = sized(g.spare, n)
 	from, to := g.keys, g.spare
 	digit := (width + passes - 1) / passes
 	counts := g.counts[:1<<digit]
@@ -154,7 +156,7 @@ func (s *sums) weigh(f factors) {
 		s.weights = nil
 		return
 	}
-	s.memory = slices.Grow(s.memory[:0], len(s.at))[:len(s.at)]
+	s.memory = sized(s.memory, len(s.at))
 	for r := range s.ids {
 		lo, hi := s.offsets[r], s.offsets[r+1]
 		w := f.alpha
@@ -274,7 +276,7 @@ type runs struct {
 // take takes the rows of ids that occur once out of the groups of a batch.
 func (r *runs) take(g *groups, in Input, rows rowvec.Matrix) {
 	r.in, r.rows = in, rows
-	r.single = slices.Grow(r.single[:0], in.Len())[:in.Len()]
+	r.single = sized(r.single, in.Len())
 	clear(r.single)
 	kept, places := 0, 0
 	for i, id := range g.ids {

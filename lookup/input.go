@@ -251,7 +251,7 @@ func (in *Input) sequenceSpan(b int) (first, end int) {
 
 // bagOf returns the sequence that each token is in, in buffer if that is large enough.
 func (in *Input) bagOf(buffer []int) []int {
-	bags := slices.Grow(buffer[:0], in.Len())[:in.Len()]
+	bags := sized(buffer, in.Len())
 	clear(bags)
 	for b := range in.sequences() {
 		first, end := in.sequenceSpan(b)

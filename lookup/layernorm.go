@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/rowvec/rowvec"
@@ -74,10 +73,10 @@ func blocks(n int) int { return (n + normRows - 1) / normRows }
 // begin has room for the gradients of n rows.
 func (g *normGradients) begin(n, dim int) {
 	b := blocks(n)
-	g.memory = slices.Grow(g.memory[:0], (n+2*b)*dim)[:(n+2*b)*dim]
+	g.memory = sized(g.memory, (n+2*b)*dim)
 	all := rowvec.Matrix{Rows: n + 2*b, Cols: dim, Data: g.memory, Stride: dim}
 	g.sum, g.weight, g.bias = rows(all, 0, n), rows(all, n, n+b), rows(all, n+b, n+2*b)
-	g.zeros = slices.Grow(g.zeros[:0], b)[:b]
+	g.zeros = sized(g.zeros, b)
 	clear(g.zeros)
 }
 

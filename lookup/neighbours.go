@@ -74,7 +74,7 @@ func (n *Neighbours) check(op string, queries int) error {
 	return check.Equal(op, "len(dst.Scores)", len(n.Scores), queries*n.K)
 }
 
-// apart reports that a result shares memory with what is read, m, or with the other result.
+// apart reports that a result shares memory with what is read, m.
 func (n *Neighbours) apart(op, name string, m rowvec.Matrix) error {
 	if err := check.Apart(op, "dst.IDs", viewOf(n.IDs).memory(), name, m); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (n *Neighbours) apart(op, name string, m rowvec.Matrix) error {
 	return check.Apart(op, "dst.Scores", n.scores(), name, m)
 }
 
-func (n *Neighbours) apartFrom(op, name string, in *Input) error {
+func (n *Neighbours) apartFrom(op string, in *Input) error {
 	if err := in.apart(op, "dst.IDs", viewOf(n.IDs).memory()); err != nil {
 		return err
 	}
@@ -114,14 +114,13 @@ type best struct {
 	n      int
 }
 
-// add takes a row if it is one of the best, and reports whether it was.
-func (b *best) add(score float32, id int) bool {
+// add takes a row if it is one of the best.
+func (b *best) add(score float32, id int) {
 	if b.n == len(b.ids) {
-		if !before(score, id, b.scores[0], b.ids[0]) {
-			return false
+		if before(score, id, b.scores[0], b.ids[0]) {
+			b.sink(score, id, b.n)
 		}
-		b.sink(score, id, b.n)
-		return true
+		return
 	}
 	at := b.n
 	b.n++
@@ -134,7 +133,6 @@ func (b *best) add(score float32, id int) bool {
 		at = up
 	}
 	b.scores[at], b.ids[at] = score, id
-	return true
 }
 
 // sink puts a row in the place of the top of the first n, and what belongs there on top.

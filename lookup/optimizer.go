@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -74,13 +75,13 @@ type rule struct {
 }
 
 func (m SGD) rule() rule {
-	return rule{name: "SGD", method: forward.SGD, rate: or(m.Rate, 0.01), decay: m.WeightDecay}
+	return rule{name: "SGD", method: forward.SGD, rate: cmp.Or(m.Rate, 0.01), decay: m.WeightDecay}
 }
 
 func (m Adagrad) rule() rule {
 	return rule{
-		name: "Adagrad", method: forward.Adagrad, rate: or(m.Rate, 0.01), rateDecay: m.RateDecay, initial: m.Initial,
-		epsilon: or(m.Epsilon, 1e-10), states: []string{"sum"},
+		name: "Adagrad", method: forward.Adagrad, rate: cmp.Or(m.Rate, 0.01), rateDecay: m.RateDecay, initial: m.Initial,
+		epsilon: cmp.Or(m.Epsilon, 1e-10), states: []string{"sum"},
 	}
 }
 
@@ -92,8 +93,8 @@ func (m RowAdagrad) rule() rule {
 
 func (m Adam) rule() rule {
 	return rule{
-		name: "Adam", method: forward.Adam, rate: or(m.Rate, 0.001), beta1: or(m.Beta1, 0.9), beta2: or(m.Beta2, 0.999),
-		epsilon: or(m.Epsilon, 1e-8), states: []string{"exp_avg", "exp_avg_sq"},
+		name: "Adam", method: forward.Adam, rate: cmp.Or(m.Rate, 0.001), beta1: cmp.Or(m.Beta1, 0.9), beta2: cmp.Or(m.Beta2, 0.999),
+		epsilon: cmp.Or(m.Epsilon, 1e-8), states: []string{"exp_avg", "exp_avg_sq"},
 	}
 }
 
@@ -101,14 +102,6 @@ func (m AdamW) rule() rule {
 	r := Adam{Rate: m.Rate, Beta1: m.Beta1, Beta2: m.Beta2, Epsilon: m.Epsilon}.rule()
 	r.name, r.decay, r.corrected = "AdamW", m.WeightDecay, true
 	return r
-}
-
-// or returns x, or what stands for it if it is 0.
-func or(x, standard float64) float64 {
-	if x == 0 {
-		return standard
-	}
-	return x
 }
 
 func (r *rule) check(op string) error {

@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/rowvec/rowvec"
@@ -260,10 +259,10 @@ func (o *Output) addSparse(op string, g *Gradient, in *Input, dLogits, h rowvec.
 	if err := check.Room(op, "len(ids)", n, dim+states); err != nil { // more than is needed
 		return err
 	}
-	g.extra = slices.Grow(g.extra[:0], n*dim+states)[:n*dim+states]
+	g.extra = sized(g.extra, n*dim+states)
 	sums := rowvec.Matrix{Rows: n, Cols: dim, Data: g.extra[:n*dim], Stride: dim}
 	weights := g.extra[n*dim:]
-	g.places = slices.Grow(g.places[:0], states)[:states]
+	g.places = sized(g.places, states)
 	for i := range g.places {
 		g.places[i] = i
 	}

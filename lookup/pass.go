@@ -59,10 +59,13 @@ func outcome(op string, err error) error {
 	}
 	var index *rowvec.IndexError
 	if errors.As(err, &index) || errors.Is(err, rowvec.ErrChanged) {
-		return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op)
+		return changed(op)
 	}
 	return err
 }
+
+// changed is what a call returns that has met an id which it had checked to be valid.
+func changed(op string) error { return fmt.Errorf("%w (%s)", rowvec.ErrChanged, op) }
 
 // fill has positions write their vectors, from start on, to dst.
 func (p *pass) fill(dst rowvec.Matrix, start int) error {
@@ -546,28 +549,34 @@ func (in *Input) positionsOf(buffer []int, lo, hi int) []int {
 	return at
 }
 
+// checkBackward reports an input, or a gradient of what Forward makes of it, that does not fit, and returns what
+// positionTable does.
+func (l *Layer) checkBackward(
+	op string, in *Input, dOut rowvec.Matrix, mask rowvec.Mask,
+) (table rowvec.Matrix, stored bool, err error) {
+	if err := in.check(op, l.tokens.Vocab()); err != nil {
+		return table, false, err
+	}
+	if err := checkMask(op, in.Len(), mask); err != nil {
+		return table, false, err
+	}
+	if err := check.Shape(op, "dOut", dOut, in.Len(), l.tokens.Dim()); err != nil {
+		return table, false, err
+	}
+	table, stored, err = l.positionTable(op, in)
+	if err == nil && l.segments != nil {
+		err = in.checkTypes(l.segments.Vocab())
+	}
+	return table, stored, err
+}
+
 func backwardPass(
 	op string, l *Layer, grads perParameter[rowvec.Matrix], in Input, dOut rowvec.Matrix, mask rowvec.Mask,
 ) error {
-	tokens := l.tokens
-	if err := in.check(op, tokens.Vocab()); err != nil {
-		return err
-	}
-	n, dim := in.Len(), tokens.Dim()
-	if err := checkMask(op, n, mask); err != nil {
-		return err
-	}
-	if err := check.Shape(op, "dOut", dOut, n, dim); err != nil {
-		return err
-	}
-	table, stored, err := l.positionTable(op, &in)
+	tokens, n := l.tokens, in.Len()
+	table, stored, err := l.checkBackward(op, &in, dOut, mask)
 	if err != nil {
 		return err
-	}
-	if l.segments != nil {
-		if err := in.checkTypes(l.segments.Vocab()); err != nil {
-			return err
-		}
 	}
 	if err := l.checkGradients(op, &grads, &in, dOut); err != nil || n == 0 {
 		return err
@@ -596,6 +605,7 @@ func backwardPass(
 	p := passes.Get().(*pass)
 	p.Layer, p.in, p.out, p.grads = *l, in, dOut, grads
 	p.mask, p.drops = mask, mask.Threshold() > 0
+	dim := tokens.Dim()
 	p.size = max(partColumns, ((dim+workers-1)/workers+lineElements-1)&^(lineElements-1))
 	return p.end(op, p.backward.Do(workers, (dim+p.size-1)/p.size))
 }

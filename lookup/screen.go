@@ -67,9 +67,6 @@ func (s *screen) begin(p *search) {
 	s.on = !slices.Contains(s.factors, 0)
 }
 
-// sized returns a slice of n elements, whatever they are: x, if there is room.
-func sized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }
-
 // fours returns n, rounded up to a multiple of 4.
 func fours(n int) int { return (n + 3) &^ 3 }
 

@@ -191,7 +191,7 @@ func (s *Similarity) NearestTo(dst *Neighbours, in Input) error {
 	for i := range in.Len() {
 		row, ok := p.token(&in, i)
 		if !ok {
-			return outcome(op, rowvec.ErrChanged)
+			return changed(op)
 		}
 		if s.metric == Dot {
 			copy(p.ownQuery(i), row)
@@ -237,7 +237,7 @@ func (s *Similarity) Analogy(dst *Neighbours, in Input) error {
 		for k, sign := range [...]float64{-1, 1, 1} {
 			row, ok := p.token(&in, 3*i+k)
 			if !ok {
-				return outcome(op, rowvec.ErrChanged)
+				return changed(op)
 			}
 			factor := sign * reciprocal(row)
 			for j, x := range row {
@@ -288,7 +288,7 @@ func (s *Similarity) check(op string, dst *Neighbours, queries int, ids *Input) 
 	if err := check.Apart(op, "dst.IDs", viewOf(dst.IDs).memory(), "dst.Scores", dst.scores()); err != nil || ids == nil {
 		return err
 	}
-	return dst.apartFrom(op, "ids", ids)
+	return dst.apartFrom(op, ids)
 }
 
 // queryGap is what lies between copies of queries, so that those of a power of two of elements do not all contend for the

@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/rowvec/rowvec"
@@ -55,25 +54,10 @@ func (l *Layer) backwardSparse(op string, grads []*Gradient, in Input, dOut rowv
 func backwardSparse(
 	op string, l *Layer, grads perParameter[*Gradient], in Input, dOut rowvec.Matrix, mask rowvec.Mask,
 ) error {
-	tokens := l.tokens
-	if err := in.check(op, tokens.Vocab()); err != nil {
-		return err
-	}
-	n := in.Len()
-	if err := checkMask(op, n, mask); err != nil {
-		return err
-	}
-	if err := check.Shape(op, "dOut", dOut, n, tokens.Dim()); err != nil {
-		return err
-	}
-	table, stored, err := l.positionTable(op, &in)
+	tokens, n := l.tokens, in.Len()
+	table, stored, err := l.checkBackward(op, &in, dOut, mask)
 	if err != nil {
 		return err
-	}
-	if l.segments != nil {
-		if err := in.checkTypes(l.segments.Vocab()); err != nil {
-			return err
-		}
 	}
 	for k, g := range grads {
 		if l.has(k) {
@@ -157,7 +141,7 @@ func (in *Input) allPositions(buffer *[]int) []int {
 		return in.at
 	}
 	n := in.Len()
-	at := slices.Grow((*buffer)[:0], n)[:n]
+	at := sized(*buffer, n)
 	*buffer = at
 	if in.ragged {
 		in.fill(at, 0)
@@ -175,7 +159,7 @@ func (in *Input) allTypes(buffer *[]int) []int {
 		return in.types
 	}
 	n := in.Len()
-	types := slices.Grow((*buffer)[:0], n)[:n]
+	types := sized(*buffer, n)
 	clear(types)
 	*buffer = types
 	return types

@@ -42,7 +42,7 @@ func LearnedFrom(m rowvec.Matrix) (*Learned, error) {
 	if err := check.AtLeast(op, "m.Cols", m.Cols, 1); err != nil {
 		return nil, err
 	}
-	if err := check.Matrix(op, "m", m, m.Cols); err != nil {
+	if err := rowvec.CheckMatrix(op, "m", m); err != nil {
 		return nil, err
 	}
 	return &Learned{m}, nil

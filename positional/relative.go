@@ -63,7 +63,7 @@ func RelativeBiasFrom(m rowvec.Matrix, maxDistance int, bidirectional bool) (*Re
 	if err := checkBuckets(op, "m.Rows", m.Rows, maxDistance, bidirectional); err != nil {
 		return nil, err
 	}
-	if err := check.Matrix(op, "m", m, m.Cols); err != nil {
+	if err := rowvec.CheckMatrix(op, "m", m); err != nil {
 		return nil, err
 	}
 	return newRelativeBias(m, maxDistance, bidirectional), nil

@@ -1,6 +1,7 @@
 package positional
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -235,7 +236,7 @@ func (s YaRN) Frequencies(dim int, base float64, length int) (Frequencies, error
 			return Frequencies{}, err
 		}
 	}
-	fast, slow := orDefault(s.BetaFast, 32), orDefault(s.BetaSlow, 1)
+	fast, slow := cmp.Or(s.BetaFast, 32), cmp.Or(s.BetaSlow, 1)
 	if fast < slow {
 		return Frequencies{}, check.Value(op, "BetaFast", fast, fmt.Sprintf("at least BetaSlow, which is %v", slow))
 	}
@@ -341,13 +342,6 @@ func (s LongRoPE) Frequencies(dim int, base float64, length int) (Frequencies, e
 // scaled returns frequencies whose multipliers are still to be set.
 func scaled(dim int, base float64) Frequencies {
 	return Frequencies{Base: base, Multipliers: make([]float64, dim/2), Amplitude: 1}
-}
-
-func orDefault(x, or float64) float64 {
-	if x == 0 {
-		return or
-	}
-	return x
 }
 
 // checkScaling checks what all kinds of Scaling are given.

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func check(port string) (int, error) {
 	}
 	var problems []error
 	fset, done, count := token.NewFileSet(), packages{"unsafe": types.Unsafe}, 0
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var l listed
 		if err := d.Decode(&l); err == io.EOF {
 			break

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -358,7 +359,7 @@ func Encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	if len(metadata) > 0 {
 		member(Metadata)
 		text = append(text, '{')
-		for _, key := range sortedKeys(metadata) {
+		for _, key := range slices.Sorted(maps.Keys(metadata)) {
 			if !utf8.ValidString(key) || !utf8.ValidString(metadata[key]) {
 				return nil, problem("the metadata %s are not valid UTF-8", Quote(key))
 			}
@@ -403,15 +404,6 @@ func Encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	}
 	binary.LittleEndian.PutUint64(text, uint64(length))
 	return text, nil
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func appendString(text []byte, s string) []byte {

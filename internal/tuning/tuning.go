@@ -2,9 +2,9 @@
 // tests writes to them, while nothing else runs.
 package tuning
 
-// StreamBytes is the size from which on results are written past the caches, by AVX2 at either level of amd64. Gather on
-// a Zen 5 with 32 MiB of third-level cache, ns per row with ordinary stores and streaming: alone, and with the result
-// read right behind, both counted; medians of 21 interleaved rounds:
+// StreamBytes is the size from which on results are written past the caches, on amd64 with vectors. Gather on a Zen 5 with
+// 32 MiB of third-level cache, ns per row with ordinary stores and streaming: alone, and with the result read right behind,
+// both counted; medians of 21 interleaved rounds:
 //
 //	50,257 x 768     12.6 MB    293   213    231   298
 //	50,257 x 768     25.2 MB    248   203    466   371

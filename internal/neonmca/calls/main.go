@@ -1,5 +1,5 @@
-// Command calls is what neonmca traces: every kernel that has NEON assembly, called on few rows and on twice as many.
-// Before each call it prints which one follows, and it passes through mark right before and right after.
+// Command calls is what neonmca traces: kernels of rows, and checks of ids, called on few rows and on twice as many. Before
+// each call it prints which one follows, and it passes through mark right before and right after.
 package main
 
 import (
