@@ -863,6 +863,19 @@ func TestSparseOutput(t *testing.T) {
 		t.Errorf("no gradient: error %v", err)
 	}
 	ids[3] = 0
+
+	held := slices.Clone(g.Values().Data)
+	g.CheckFinite(true)
+	h.Row(4)[5] = float32(math.NaN())
+	var bad *lookup.NotFiniteError
+	if err := output.BackwardSampledSparse(dH, g, in, dLogits, h); !errors.As(err, &bad) || bad.Col != 5 {
+		t.Errorf("hidden states of NaN: error %v", err)
+	}
+	if !slices.Equal(before, dH.Data) || !slices.Equal(held, g.Values().Data) {
+		t.Error("a gradient that is not finite has changed something")
+	}
+	g.CheckFinite(false)
+
 	isatest.NoAllocation(t, output.String(), func() {
 		g.Clear()
 		if err := output.BackwardSampledSparse(dH, g, in, dLogits, h); err != nil {
