@@ -90,10 +90,7 @@ found:
 
 // PARTS loads the last one to three columns of all rows, with zeros beside them; R23 is where they are, and R24 how many.
 #define PARTS(two, three, loaded) \
-	VEOR  V16.B16, V16.B16, V16.B16; \
-	VEOR  V17.B16, V17.B16, V17.B16; \
-	VEOR  V18.B16, V18.B16, V18.B16; \
-	VEOR  V19.B16, V19.B16, V19.B16; \
+	CLEAR4(V16, V17, V18, V19);      \
 	AND   $12, R9, R23;              \
 	LSL   $2, R23;                   \
 	AND   $3, R9, R24;               \

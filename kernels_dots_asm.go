@@ -143,23 +143,28 @@ func (d dotArgs) run(rows, n int) int {
 
 // longDots sets column j of dst to the dot products of the rows of a with row id of table, in pieces.
 func longDots(dst *Matrix, j int, a, table *Matrix, id int) {
-	whole := a.Cols &^ 15
+	y := table.Data[id*table.Stride:][:a.Cols]
 	for i := range a.Rows {
-		x, y := a.Data[i*a.Stride:][:a.Cols], table.Data[id*table.Stride:][:a.Cols]
-		race.Read(unsafe.SliceData(x), whole)
-		race.Read(unsafe.SliceData(y), whole)
-		var lanes [16]float32
-		for k := 0; k < whole; k += chunkElements {
-			dotLanes(&lanes, &x[k], &y[k], min(chunkElements, whole-k))
-		}
-		for k, v := range x[whole:] {
-			lanes[k] += float32(v * y[whole+k])
-		}
-		for n := 8; n > 0; n /= 2 {
-			for k := range n {
-				lanes[k] += lanes[k+n]
-			}
-		}
-		dst.Data[i*dst.Stride+j] = lanes[0]
+		dst.Data[i*dst.Stride+j] = longDot(a.Data[i*a.Stride:][:a.Cols], y)
 	}
+}
+
+// longDot returns the dot product of two rows, in pieces of which assembly does the whole lanes.
+func longDot(x, y []float32) float32 {
+	whole := len(x) &^ 15
+	race.Read(unsafe.SliceData(x), whole)
+	race.Read(unsafe.SliceData(y), whole)
+	var lanes [16]float32
+	for k := 0; k < whole; k += chunkElements {
+		dotLanes(&lanes, &x[k], &y[k], min(chunkElements, whole-k))
+	}
+	for k, v := range x[whole:] {
+		lanes[k] += float32(v * y[whole+k])
+	}
+	for n := 8; n > 0; n /= 2 {
+		for k := range n {
+			lanes[k] += lanes[k+n]
+		}
+	}
+	return lanes[0]
 }

@@ -44,9 +44,6 @@ func (a *updateArgs) do(k updateOp) int {
 	return updateAdamAVX2(a)
 }
 
-//go:noinline
-func addSquaresChunk(lanes *[16]float32, x []float32) { addSquaresAVX2(lanes, &x[0], len(x)) }
-
 //go:noescape
 func updateSGDAVX2(a *updateArgs) (done int)
 
@@ -58,9 +55,6 @@ func updateRowAdagradAVX2(a *updateArgs) (done int)
 
 //go:noescape
 func updateAdamAVX2(a *updateArgs) (done int)
-
-//go:noescape
-func addSquaresAVX2(lanes *[16]float32, x *float32, n int)
 
 //go:noescape
 func updateSGDAVX512(a *updateArgs) (done int)

@@ -250,86 +250,62 @@ sum:
 	VMOVSS    updateArgs_rate(BX), X1;      \
 	VDIVSS    X0, X1, X0
 
-// SQUARES_AVX2 adds the squares of the row at DI to the lanes in Y0 and Y1, with what LANES leaves in Y13 and Y14. There are
-// at least 8 elements, or more of the same row in front of them.
-#define SQUARES_AVX2 \
-	MOVL $64, DX;                      \
-	CMPQ DX, CX;                       \
-	JGT  squaresTail;                  \
-	PCALIGN $32;                       \
-squares: \
-	VMOVUPS -64(DI)(DX*1), Y2;         \
-	VMOVUPS -32(DI)(DX*1), Y3;         \
-	VMULPS  Y2, Y2, Y2;                \
-	VMULPS  Y3, Y3, Y3;                \
-	VADDPS  Y2, Y0, Y0;                \
-	VADDPS  Y3, Y1, Y1;                \
-	ADDQ    $64, DX;                   \
-	CMPQ    DX, CX;                    \
-	JLE     squares;                   \
-squaresTail: \
-	TESTB   $8, AX;                    \
-	JEQ     squaresFew;                \
-	VMOVUPS -64(DI)(DX*1), Y2;         \
-	VMULPS  Y2, Y2, Y2;                \
-	VADDPS  Y2, Y0, Y0;                \
-	TESTB   $7, AX;                    \
-	JEQ     squaresDone;               \
-	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y3); \
-	VMULPS  Y3, Y3, Y3;                \
-	VADDPS  Y3, Y1, Y1;                \
-	JMP     squaresDone;               \
-squaresFew: \
-	TESTB   $7, AX;                    \
-	JEQ     squaresDone;               \
-	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y2); \
-	VMULPS  Y2, Y2, Y2;                \
-	VADDPS  Y2, Y0, Y0;                \
-squaresDone:
-
-// LANES has in Y13 the lanes of what is left of a row behind its eights, and in Y14 where they are among the last 8 columns,
-// with the number of columns in AX.
-#define LANES \
-	LAST_LANES_BEGIN(R12, DX);  \
-	VMOVUPS (R12), Y13;         \
-	VMOVUPS 64(R12), Y14
-
 // func updateRowAdagradAVX2(a *updateArgs) (done int)
 // for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }, of at
 // least 8 columns
+// Y0 and Y1 are the lanes of the squares. Y13 has those of what is left of a row behind its eights, and Y14 where they are
+// among the last 8 columns.
 TEXT ·updateRowAdagradAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	LANES
+	LAST_LANES_BEGIN(R12, DX)
+	VMOVUPS (R12), Y13
+	VMOVUPS 64(R12), Y14
 row:
 	ROW_ID
 	SUM
 	ROW_TABLE
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	SQUARES_AVX2
+	MOVL $64, DX
+	CMPQ DX, CX
+	JGT  squaresTail
+	PCALIGN $32
+squares:
+	VMOVUPS -64(DI)(DX*1), Y2
+	VMOVUPS -32(DI)(DX*1), Y3
+	VMULPS  Y2, Y2, Y2
+	VMULPS  Y3, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	ADDQ    $64, DX
+	CMPQ    DX, CX
+	JLE     squares
+squaresTail:
+	TESTB   $8, AX
+	JEQ     squaresFew
+	VMOVUPS -64(DI)(DX*1), Y2
+	VMULPS  Y2, Y2, Y2
+	VADDPS  Y2, Y0, Y0
+	TESTB   $7, AX
+	JEQ     squaresDone
+	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y3)
+	VMULPS  Y3, Y3, Y3
+	VADDPS  Y3, Y1, Y1
+	JMP     squaresDone
+squaresFew:
+	TESTB   $7, AX
+	JEQ     squaresDone
+	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y2)
+	VMULPS  Y2, Y2, Y2
+	VADDPS  Y2, Y0, Y0
+squaresDone:
 	VADDPS Y1, Y0, Y0
 	FACTOR
 	VBROADCASTSS X0, Y15
 	COLUMNS_AVX2(ADD_SCALED, VECTOR)
 	ROWS_END
 	MOVQ R9, done+8(FP)
-	RET
-
-// func addSquaresAVX2(lanes *[16]float32, x *float32, n int)
-// for i := range n { lanes[i%16] += x[i]*x[i] }
-TEXT ·addSquaresAVX2(SB), NOSPLIT, $0-24
-	MOVQ lanes+0(FP), BX
-	MOVQ x+8(FP), DI
-	MOVQ n+16(FP), AX
-	LANES
-	LEAQ (AX*4), CX
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	SQUARES_AVX2
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	VZEROUPPER
 	RET
 
 // AVX-512

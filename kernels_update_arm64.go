@@ -20,9 +20,6 @@ func (a *updateArgs) do(k updateOp) int {
 	return updateAdamNEON(a)
 }
 
-//go:noinline
-func addSquaresChunk(lanes *[16]float32, x []float32) { addSquaresNEON(lanes, &x[0], len(x)) }
-
 //go:noescape
 func updateSGDNEON(a *updateArgs) (done int)
 
@@ -34,6 +31,3 @@ func updateRowAdagradNEON(a *updateArgs) (done int)
 
 //go:noescape
 func updateAdamNEON(a *updateArgs) (done int)
-
-//go:noescape
-func addSquaresNEON(lanes *[16]float32, x *float32, n int)

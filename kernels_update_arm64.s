@@ -203,8 +203,8 @@ row:
 // The row-wise update first adds up the squares of a row of grad, 16 lanes of them in V16 to V19, and then adds the row
 // scaled. R7 is the sum of the row.
 
-// SQUARES adds the squares of the columns at R6 to the lanes. A tail goes to the lanes in front, which then change places
-// with those that come next: what adds up halves of lanes does not notice that they have been exchanged.
+// A tail of squares goes to the lanes in front, which then change places with those that come next: what adds up halves of
+// lanes does not notice that they have been exchanged.
 
 #define SQUARE(v, lanes) \
 	VFMUL4S(v, v, v); \
@@ -214,51 +214,6 @@ row:
 	VMOV a.B16, V0.B16; \
 	VMOV b.B16, a.B16;  \
 	VMOV V0.B16, b.B16
-
-#define SQUARES \
-	SUBS  $16, R15, R8;           \
-	BLT   squaresTail;            \
-	PCALIGN $16;                  \
-squares: \
-	FLDPQ (R6), (F0, F1);         \
-	FLDPQ 32(R6), (F2, F3);       \
-	SQUARE(0, 16);                \
-	SQUARE(1, 17);                \
-	SQUARE(2, 18);                \
-	SQUARE(3, 19);                \
-	ADD   $64, R6;                \
-	SUBS  $16, R8;                \
-	BGE   squares;                \
-squaresTail: \
-	TBZ   $3, R15, squaresFour;   \
-	FLDPQ (R6), (F0, F1);         \
-	SQUARE(0, 16);                \
-	SQUARE(1, 17);                \
-	ADD   $32, R6;                \
-	EXCHANGE(V16, V18);           \
-	EXCHANGE(V17, V19);           \
-squaresFour: \
-	TBZ   $2, R15, squaresTwo;    \
-	FMOVQ (R6), F0;               \
-	SQUARE(0, 16);                \
-	ADD   $16, R6;                \
-	EXCHANGE(V16, V17);           \
-	EXCHANGE(V18, V19);           \
-squaresTwo: \
-	TBZ   $1, R15, squaresOne;    \
-	FMOVD (R6), F0;               \
-	SQUARE(0, 16);                \
-	ADD   $8, R6;                 \
-	TBZ   $0, R15, squaresDone;   \
-	FMOVS (R6), F0;               \
-	VEXT  $8, V0.B16, V0.B16, V0.B16; \
-	SQUARE(0, 16);                \
-	B     squaresDone;            \
-squaresOne: \
-	TBZ   $0, R15, squaresDone;   \
-	FMOVS (R6), F0;               \
-	SQUARE(0, 16);                \
-squaresDone:
 
 // func updateRowAdagradNEON(a *updateArgs) (done int)
 // for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }
@@ -270,11 +225,50 @@ row:
 	CBZ  R21, squared
 	PRFM (R22), PLDL2KEEP
 squared:
-	VEOR V16.B16, V16.B16, V16.B16
-	VEOR V17.B16, V17.B16, V17.B16
-	VEOR V18.B16, V18.B16, V18.B16
-	VEOR V19.B16, V19.B16, V19.B16
-	SQUARES
+	CLEAR4(V16, V17, V18, V19)
+	SUBS  $16, R15, R8
+	BLT   squaresTail
+	PCALIGN $16
+squares:
+	FLDPQ (R6), (F0, F1)
+	FLDPQ 32(R6), (F2, F3)
+	SQUARE(0, 16)
+	SQUARE(1, 17)
+	SQUARE(2, 18)
+	SQUARE(3, 19)
+	ADD   $64, R6
+	SUBS  $16, R8
+	BGE   squares
+squaresTail:
+	TBZ   $3, R15, squaresFour
+	FLDPQ (R6), (F0, F1)
+	SQUARE(0, 16)
+	SQUARE(1, 17)
+	ADD   $32, R6
+	EXCHANGE(V16, V18)
+	EXCHANGE(V17, V19)
+squaresFour:
+	TBZ   $2, R15, squaresTwo
+	FMOVQ (R6), F0
+	SQUARE(0, 16)
+	ADD   $16, R6
+	EXCHANGE(V16, V17)
+	EXCHANGE(V18, V19)
+squaresTwo:
+	TBZ   $1, R15, squaresOne
+	FMOVD (R6), F0
+	SQUARE(0, 16)
+	ADD   $8, R6
+	TBZ   $0, R15, squaresDone
+	FMOVS (R6), F0
+	VEXT  $8, V0.B16, V0.B16, V0.B16
+	SQUARE(0, 16)
+	B     squaresDone
+squaresOne:
+	TBZ   $0, R15, squaresDone
+	FMOVS (R6), F0
+	SQUARE(0, 16)
+squaresDone:
 	VFADD4S(18, 16, 16)
 	VFADD4S(19, 17, 17)
 	VFADD4S(17, 16, 16)
@@ -297,17 +291,4 @@ squared:
 	UPDATE_COLUMNS(UPDATE_SCALED, AHEAD1, STEP1)
 	ROWS_END
 	MOVD R4, done+8(FP)
-	RET
-
-// func addSquaresNEON(lanes *[16]float32, x *float32, n int)
-// for i := range n { lanes[i%16] += x[i]*x[i] } // or with halves of the lanes exchanged behind a tail
-TEXT ·addSquaresNEON(SB), NOSPLIT, $0-24
-	MOVD lanes+0(FP), R0
-	MOVD x+8(FP), R6
-	MOVD n+16(FP), R15
-	FLDPQ (R0), (F16, F17)
-	FLDPQ 32(R0), (F18, F19)
-	SQUARES
-	FSTPQ (F16, F17), (R0)
-	FSTPQ (F18, F19), 32(R0)
 	RET

@@ -142,17 +142,7 @@ func updateLongRows[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, 
 			return i
 		}
 		g := grad.Data[i*grad.Stride:][:table.Cols]
-		race.Read(unsafe.SliceData(g), len(g))
-		var lanes [16]float32
-		for rest := g; len(rest) > 0; rest = rest[min(len(rest), chunkElements):] {
-			addSquaresChunk(&lanes, rest[:min(len(rest), chunkElements)])
-		}
-		for n := len(lanes) / 2; n > 0; n /= 2 {
-			for k := range n {
-				lanes[k] += lanes[k+n]
-			}
-		}
-		sum := sums[id] + lanes[0]/float32(table.Cols)
+		sum := sums[id] + longDot(g, g)/float32(table.Cols)
 		sums[id] = sum
 		root := float32(math.Sqrt(float64(sum)))
 		addScaled(table.Data[int(id)*table.Stride:][:table.Cols], -rate/(root+epsilon), g)

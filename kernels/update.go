@@ -92,7 +92,7 @@ func UpdateRowAdagrad[I ID](table Matrix, sums []float32, ids []I, grad Matrix, 
 		if len(g) == 0 {
 			continue
 		}
-		sum := sums[id] + sumSquares(g)/float32(table.Cols)
+		sum := sums[id] + dot(g, g)/float32(table.Cols)
 		sums[id] = sum
 		AddScaled(row(&table, int(id)), -(rate / (root(sum) + epsilon)), g)
 	}
@@ -130,22 +130,3 @@ func UpdateAdam[I ID](table, means, squares Matrix, ids []I, grad Matrix, step A
 
 // root is the square root, rounded once: float64 has more than twice the digits of float32.
 func root(x float32) float32 { return float32(math.Sqrt(float64(x))) }
-
-// sumSquares returns the sum of the squares of x, as UpdateRowAdagrad says.
-func sumSquares(x []float32) float32 {
-	var lanes [16]float32
-	for ; len(x) >= len(lanes); x = x[len(lanes):] {
-		for k, y := range x[:len(lanes)] {
-			lanes[k] += float32(y * y)
-		}
-	}
-	for k, y := range x {
-		lanes[k] += float32(y * y)
-	}
-	for n := len(lanes) / 2; n > 0; n /= 2 {
-		for k := range n {
-			lanes[k] += lanes[k+n]
-		}
-	}
-	return lanes[0]
-}
