@@ -194,8 +194,8 @@ func newModels(workers int) ([]*model, error) {
 
 func newJob(ids []uint, n int, layer *lookup.Layer) *job {
 	j := &job{batches: batches(ids, n), grads: layer.NewGradients()}
-	j.dst = newRows(len(j.batches[0].ids))
-	j.dOut = newRows(len(j.batches[0].ids))
+	j.dst = newMatrix(len(j.batches[0].ids), dim)
+	j.dOut = newMatrix(len(j.batches[0].ids), dim)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range j.dOut.Data {
 		j.dOut.Data[i] = rng.Float32() - 0.5
@@ -203,15 +203,8 @@ func newJob(ids []uint, n int, layer *lookup.Layer) *job {
 	return j
 }
 
-func newRows(n int) rowvec.Matrix {
-	return rowvec.Matrix{Rows: n, Cols: dim, Data: make([]float32, n*dim), Stride: dim}
-}
-
 // firstRows returns the first n rows of m.
-func firstRows(m rowvec.Matrix, n int) rowvec.Matrix {
-	m.Rows, m.Data = n, m.Data[:n*m.Stride]
-	return m
-}
+func firstRows(m rowvec.Matrix, n int) rowvec.Matrix { return rowsFrom(m, 0, n) }
 
 // newCopy makes buffers of which not even the last-level cache holds much. Pages never written to are all the same page
 // of zeros, so they are written to.
@@ -232,7 +225,7 @@ func (j *job) copyBytes() float64 { return 2 * 4 * float64(len(j.from)) }
 // verify runs all sides over the whole text and compares them with the first: every output of every batch, and the
 // gradients that have come together at the end.
 func (j *job) verify(m *model, sides []side, step func()) error {
-	wantRows := newRows(j.dst.Rows)
+	wantRows := newMatrix(j.dst.Rows, dim)
 	token := 0
 	for _, b := range j.batches {
 		want := firstRows(wantRows, len(b.ids))

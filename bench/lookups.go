@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -61,9 +60,7 @@ func runLookup(args []string, stdout, stderr io.Writer) int {
 	}
 	r, err := measureLookups(s, stderr)
 	if err == nil && *asJSON {
-		out := json.NewEncoder(stdout)
-		out.SetIndent("", "  ")
-		err = out.Encode(r)
+		err = writeJSON(stdout, r)
 	} else if err == nil {
 		_, err = io.WriteString(stdout, r.table())
 	}
@@ -332,7 +329,7 @@ const grows = 1.25
 
 // conclude says whether the time of a token grows with the vocabulary.
 func (r *lookupReport) conclude(batches int) {
-	for _, results := range slices.Collect(slices.Chunk(r.Results, batches)) {
+	for results := range slices.Chunk(r.Results, batches) {
 		var times []float64
 		for _, x := range results {
 			times = append(times, x.OfFirst)

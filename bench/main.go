@@ -116,7 +116,7 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 	}
 	r, err := layerReport(s, stderr, sides)
 	if err == nil && *asJSON {
-		err = r.writeJSON(stdout)
+		err = writeJSON(stdout, r)
 	} else if err == nil {
 		err = r.writeTable(stdout)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -63,9 +62,7 @@ func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sampl
 			err = c.train(stderr)
 		}
 		if err == nil {
-			out := json.NewEncoder(stdout)
-			out.SetIndent("", "  ")
-			err = out.Encode(&c)
+			err = writeJSON(stdout, &c)
 		}
 		return exit(err, stderr)
 	}

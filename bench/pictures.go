@@ -150,20 +150,10 @@ func cosinePicture(m rowvec.Matrix) *picture.Picture {
 	}
 }
 
-// distance returns that of Euclid.
-func distance(a, b []float32) float64 {
-	sum := 0.0
-	for i, x := range a {
-		d := float64(x) - float64(b[i])
-		sum += d * d
-	}
-	return math.Sqrt(sum)
-}
-
 func distancePicture(m rowvec.Matrix) *picture.Picture {
 	from := func(pos, step int, s picture.Series) picture.Series {
 		for k := 0; k <= drawnOffsets; k += step {
-			s.Points = append(s.Points, picture.Point{X: float64(k), Y: distance(m.Row(pos), m.Row(pos+k))})
+			s.Points = append(s.Points, picture.Point{X: float64(k), Y: apart(m.Row(pos), m.Row(pos+k))})
 		}
 		return s
 	}
@@ -172,7 +162,7 @@ func distancePicture(m rowvec.Matrix) *picture.Picture {
 		Text: "How far the vectors of two positions are apart depends on the offset alone, wherever the first one is, and it " +
 			"grows fastest between neighbours. To move on by an offset is to rotate each pair of dims by an angle.",
 		Panels: []picture.Panel{{
-			X: picture.Axis{Label: "offset in tokens"}, Y: picture.Axis{Label: "Euclidean distance", Min: 0, Max: 2 * math.Ceil(distance(m.Row(0), m.Row(drawnOffsets))/2)},
+			X: picture.Axis{Label: "offset in tokens"}, Y: picture.Axis{Label: "Euclidean distance", Min: 0, Max: 2 * math.Ceil(apart(m.Row(0), m.Row(drawnOffsets))/2)},
 			Series: []picture.Series{
 				from(0, 1, picture.Series{Name: "from position 0", Colour: picture.Blue}),
 				from(drawnOffsets/2, 5, picture.Series{Name: "from 50", Colour: picture.Vermilion, Line: picture.NoLine, Mark: picture.Disc}),

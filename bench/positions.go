@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -48,9 +47,7 @@ func runPositions(args []string, stdout, stderr io.Writer) int {
 	if *asJSON {
 		r, err := reportPositions(*quick, o, nil)
 		if err == nil {
-			out := json.NewEncoder(stdout)
-			out.SetIndent("", "  ")
-			err = out.Encode(r)
+			err = writeJSON(stdout, r)
 		}
 		return exit(err, stderr)
 	}

@@ -39,10 +39,11 @@ type result struct {
 	OfCopy    float64 `json:"times_copy"`  // GB/s as a multiple of that of copy
 }
 
-func (r *report) writeJSON(w io.Writer) error {
+// writeJSON is what all commands do with -json.
+func writeJSON(w io.Writer, report any) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
-	return out.Encode(r)
+	return out.Encode(report)
 }
 
 const legend = `

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -43,9 +42,7 @@ func runSimilar(args []string, stdout, stderr io.Writer) int {
 	}
 	all, u, err := similar(*from, words, *n, *analogy)
 	if err == nil && *asJSON {
-		out := json.NewEncoder(stdout)
-		out.SetIndent("", "  ")
-		err = out.Encode(all)
+		err = writeJSON(stdout, all)
 	} else if err == nil {
 		_, err = io.WriteString(stdout, similarTable(all, u))
 	}

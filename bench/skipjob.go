@@ -14,7 +14,6 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/exact"
 	"github.com/rowvec/rowvec/internal/isa"
-	"github.com/rowvec/rowvec/lookup"
 )
 
 const (
@@ -322,23 +321,12 @@ func nearest(c *corpus, in rowvec.Matrix) ([]neighbours, error) {
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	vectors := newMatrix(len(words), in.Cols)
-	if err := rowvec.Gather(vectors, in, words); err != nil {
-		return nil, err
-	}
-	table, err := lookup.FromMatrix(vectors)
+	f, err := newFinder(in, words, 0)
 	if err != nil {
 		return nil, err
 	}
-	similarity, err := lookup.NewSimilarity(table, lookup.Cosine)
+	found, err := f.nearest(asked, shownNearby)
 	if err != nil {
-		return nil, err
-	}
-	found, err := lookup.NewNeighbours(len(asked), shownNearby)
-	if err != nil {
-		return nil, err
-	}
-	if err := similarity.NearestTo(found, lookup.Sequence(asked)); err != nil {
 		return nil, err
 	}
 	var all []neighbours

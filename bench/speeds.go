@@ -62,16 +62,7 @@ func measureSpeeds(ids []uint, dims []int, workers int, step func()) ([]speed, e
 			in = batches(ids, len(ids))[0].in
 		}
 		calls := max(1, 512/dim) // of one measurement: a short one would show interrupts
-		repeat := func(f func() error) work {
-			return timed(func() error {
-				for range calls {
-					if err := f(); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
+		repeat := func(f func() error) work { return repeated(0, calls, f) }
 		factor := float32(math.Sqrt(float64(dim)))
 		works := []work{repeat(func() error {
 			naiveEmbed(dst.Data, table.Data, ids, dim, factor, positions.Table().Data, seq)

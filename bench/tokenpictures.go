@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/tiktoken-go/tokenizer"
 
@@ -52,11 +51,9 @@ func wordsOf(c *corpus) (names []string, rows []int32, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		letters, ok := strings.CutPrefix(name, " ")
-		letters = strings.ToLower(letters)
-		if ok && letters != "" && !known[letters] && !strings.ContainsFunc(letters, func(r rune) bool { return !unicode.IsLetter(r) }) {
-			known[letters] = true
-			names, rows = append(names, letters), append(rows, int32(token))
+		if word, ok := gpt2Tokens.asWord(name); ok && !known[word] {
+			known[word] = true
+			names, rows = append(names, word), append(rows, int32(token))
 		}
 	}
 	return names, rows, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -97,9 +96,7 @@ func runTrain(args []string, stdout, stderr io.Writer) int {
 	}
 	r, err := train(&s, stdout, stderr)
 	if err == nil && s.json {
-		out := json.NewEncoder(stdout)
-		out.SetIndent("", "  ")
-		err = out.Encode(r)
+		err = writeJSON(stdout, r)
 	} else if err == nil {
 		_, err = io.WriteString(stdout, r.table())
 	}

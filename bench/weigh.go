@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -65,9 +64,7 @@ func runMemory(args []string, stdout, stderr io.Writer) int {
 	r := weigh(s)
 	var err error
 	if *asJSON {
-		out := json.NewEncoder(stdout)
-		out.SetIndent("", "  ")
-		err = out.Encode(r)
+		err = writeJSON(stdout, r)
 	} else {
 		_, err = io.WriteString(stdout, r.table())
 	}
