@@ -476,6 +476,12 @@ func addSearches(calls map[string]func() *misuse.Call) {
 			return s.NearestTo(*dst, lookup.Sequence(ids))
 		}}
 	})
+	calls["Similarity.Between"] = func() *misuse.Call {
+		weight, id, other := filled(7, dim), 6, 2
+		s := must(lookup.NewSimilarity(must(lookup.FromMatrix(weight)), lookup.Cosine))
+		return &misuse.Call{Args: []misuse.Arg{arg("id", &id), arg("other", &other), {Name: "table", At: &weight, Kind: "table"}},
+			Do: func() error { return misuse.Made(s.Between(id, other)) }}
+	}
 	search("Similarity.Analogy", 2, func(s *lookup.Similarity, dst **lookup.Neighbours) *misuse.Call {
 		ids, seq := []int{6, 0, 3, 1, 2, 6}, 3
 		return &misuse.Call{Args: []misuse.Arg{{Name: "ids", At: &ids, Kind: "ids"}, arg("seq", &seq)}, Do: func() error {

@@ -203,6 +203,30 @@ func (s *Similarity) NearestTo(dst *Neighbours, in Input) error {
 	return p.run(op)
 }
 
+// Between returns the score that token other has in a search for those nearest to token id: their cosine, or their dot
+// product. Either may be the padding id. It is an IndexError if one of the two, at position 0 or 1, is outside [0, Vocab).
+func (s *Similarity) Between(id, other int) (score float32, err error) {
+	if err := rowvec.CheckIDs([]int{id, other}, s.tokens.Vocab()); err != nil {
+		return 0, err
+	}
+	table := s.tokens.weight
+	query := rows(table, id, id+1)
+	if s.metric == Cosine {
+		scratch := scratchOf(table.Cols)
+		defer scratches.Put(scratch)
+		unit((*scratch)[:table.Cols], table.Row(id))
+		query = rowvec.Matrix{Rows: 1, Cols: table.Cols, Data: *scratch, Stride: table.Cols}
+	}
+	var dot [1]float32
+	if err := rowvec.DotsAll(rowvec.Matrix{Rows: 1, Cols: 1, Data: dot[:], Stride: 1}, query, rows(table, other, other+1)); err != nil {
+		return 0, err
+	}
+	if s.metric == Dot {
+		return dot[0], nil
+	}
+	return float32(float64(dot[0]) * s.reciprocals[other]), nil
+}
+
 // Analogy answers questions of the form: a is to b as c is to what? in has the three tokens of each question, as
 // Batch(ids, 3) makes it, and row i of dst gets the best answers to question i, without the three. They are the rows with
 // the greatest cosine to b - a + c, where the vectors of a, b and c are divided by their lengths first: the 3CosAdd of

@@ -89,6 +89,14 @@ func ExampleSimilarity_NearestTo() {
 	// rowvec: id 9 at position 0 is outside [0, 5)
 }
 
+func ExampleSimilarity_Between() {
+	s, _ := lookup.NewSimilarity(royals(), lookup.Cosine)
+	toQueen, err := s.Between(0, 1)
+	toMan, _ := s.Between(0, 2)
+	fmt.Printf("king and queen %.3f, king and man %.3f, %v\n", toQueen, toMan, err)
+	// Output: king and queen 0.781, king and man 0.800, <nil>
+}
+
 func ExampleSimilarity_Analogy() {
 	s, _ := lookup.NewSimilarity(royals(), lookup.Cosine)
 	dst, _ := lookup.NewNeighbours(1, 1)

@@ -291,6 +291,31 @@ func TestSimilarityByHand(t *testing.T) {
 	})
 }
 
+// TestBetween: the score of two tokens is that of a search, in every bit.
+func TestBetween(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 2, 30, 100} {
+			e := must(lookup.FromMatrix(fill(newMatrix(t, 12, dim), 5)))
+			clear(e.Weight().Row(4))
+			e.Weight().Row(5)[dim-1] = float32(math.Inf(1))
+			for _, metric := range []lookup.Metric{lookup.Cosine, lookup.Dot} {
+				s, dst := must(lookup.NewSimilarity(e, metric)), must(lookup.NewNeighbours(1, 12))
+				for id := range 12 {
+					if err := s.Nearest(dst, rowvec.Matrix{Rows: 1, Cols: dim, Data: e.Weight().Row(id), Stride: dim}); err != nil {
+						t.Fatal(err)
+					}
+					for i, other := range dst.IDs {
+						got, want := must(s.Between(id, other)), dst.Scores[i]
+						if math.Float32bits(got) != math.Float32bits(want) && !(got != got && want != want) {
+							t.Errorf("%v: %d and %d score %v, want %v", s, id, other, got, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestRefresh: lengths are those of the last Refresh.
 func TestRefresh(t *testing.T) {
 	table := rowvec.Matrix{Rows: 2, Cols: 1, Stride: 1, Data: []float32{4, 5}}
@@ -422,6 +447,7 @@ func TestSimilarityNoAllocation(t *testing.T) {
 				s.NearestExcept(many, queries, lookup.Sequence(ids)),
 				s.NearestTo(few, lookup.Sequence(ids[:2])),
 				s.Analogy(few, lookup.Batch(ids, 3)),
+				second(s.Between(3, 5)), second(dot.Between(3, 5)),
 			} {
 				if err != nil {
 					t.Error(err)

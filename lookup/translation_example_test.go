@@ -187,7 +187,8 @@ func Example_positionIDs() {
 	// Output: [2 3 1 2 1 1] <nil>
 }
 
-// embeddings.interpolate_pos_encoding(...), from 14 x 14 patches to 24 x 24
+// embeddings.interpolate_pos_encoding(...), from 14 x 14 patches to 24 x 24; corners keep their vectors here, as with
+// align_corners=True of F.interpolate, which usual code calls with False
 func Example_interpolatePosEncoding() {
 	positions, _ := positional.NewLearned(1+14*14, 64, 1)
 	larger, err := positions.ResizedGrid(1, 14, 14, 24, 24)

@@ -385,6 +385,7 @@ func similarity(r *run, metric lookup.Metric) {
 		search(18, func(dst *lookup.Neighbours) error { return s.NearestTo(dst, in) })
 		rowvec.Scale(e.Weight().Row(3), 3)
 		s.Refresh()
+		r.floats(must(s.Between(3, 4)), must(s.Between(padding, 3)))
 		search(18, func(dst *lookup.Neighbours) error { return s.NearestTo(dst, in) })
 		if metric == lookup.Cosine {
 			in := lookup.Batch(ids[uint32](r, 18, tokens), 3)
