@@ -189,9 +189,8 @@ done:
 
 // PLUS_LAST moves the last lanes of the last 8 columns to the first, and adds them to a sum.
 #define PLUS_LAST(v, sum) \
-	VPERMPS v, Y15, v;  \
-	VANDPS  (DX), v, v; \
-	VADDPS  v, sum, sum
+	LAST_LANES(v, (DX), Y15, v); \
+	VADDPS v, sum, sum
 
 #define LANES_BLOCK(PASS) \
 	PASS(PLUS_ALL, 0, Y0, Y1, Y2, Y3); \
@@ -637,30 +636,23 @@ last:
 	LOAD((DX), Z22); \
 	GRADIENT_AVX512(LOAD, STORE, (SI), (DI), (AX), Z16, Z17, Z8, Z12, Z0, Z4)
 
-// STATISTICS4_AVX512 has the means of four rows and their r; SQUARES prefetches, by R12 and R13. STATISTICS1_AVX512 is the
-// same for one row.
+// STATISTICS_AVX512 has the means of rows and their r: of four, where SQUARES prefetches, by R12 and R13, or of one.
+#define STATISTICS_AVX512(SUM, SQUARES, STEP, sum, sumTail, sumDone, square, squareTail, squareDone) \
+	CLEAR4(Z0, Z1, Z2, Z3);                                      \
+	LANES_AVX512(SUM, STEP_X, sum, sumTail, sumDone);            \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                           \
+	EACH_AVX512(Z0, Z8, Z9, Z10, Z11);                           \
+	CLEAR4(Z0, Z1, Z2, Z3);                                      \
+	LANES_AVX512(SQUARES, STEP, square, squareTail, squareDone); \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                           \
+	DEVIATIONS_AVX512;                                           \
+	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
 
 #define STATISTICS4_AVX512(SQUARES) \
-	CLEAR4(Z0, Z1, Z2, Z3);                                                           \
-	LANES_AVX512(SUM4_AVX512, STEP_X, groupSum, groupSumTail, groupSumDone);          \
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                                                \
-	EACH_AVX512(Z0, Z8, Z9, Z10, Z11);                                                \
-	CLEAR4(Z0, Z1, Z2, Z3);                                                           \
-	LANES_AVX512(SQUARES, STEP_AHEAD, groupSquare, groupSquareTail, groupSquareDone); \
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                                                \
-	DEVIATIONS_AVX512;                                                                \
-	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
+	STATISTICS_AVX512(SUM4_AVX512, SQUARES, STEP_AHEAD, sum4, sumTail4, sumDone4, square4, squareTail4, squareDone4)
 
 #define STATISTICS1_AVX512 \
-	CLEAR4(Z0, Z1, Z2, Z3);                                                    \
-	LANES_AVX512(SUM1_AVX512, STEP_X, sum, sumTail, sumDone);                  \
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                                         \
-	EACH_AVX512(Z0, Z8, Z9, Z10, Z11);                                         \
-	CLEAR4(Z0, Z1, Z2, Z3);                                                    \
-	LANES_AVX512(SQUARES1_AVX512, STEP_X, square, squareTail, squareDone);     \
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);                                         \
-	DEVIATIONS_AVX512;                                                         \
-	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
+	STATISTICS_AVX512(SUM1_AVX512, SQUARES1_AVX512, STEP_X, sum, sumTail, sumDone, square, squareTail, squareDone)
 
 // MEANS_OF_G_AVX512 has the means of g in Z0 to Z3 and of g*xhat in Z4 to Z7, and goes back to gamma.
 #define MEANS_OF_G_AVX512(G, both, tail, done) \

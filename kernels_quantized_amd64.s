@@ -36,12 +36,7 @@ GLOBL quantized<>(SB), RODATA|NOPTR, $12
 
 // FACTOR makes the eight sums in Y0 a factor, in X0, or has none.
 #define FACTOR(none) \
-	VEXTRACTF128 $1, Y0, X1;         \
-	VADDPS    X1, X0, X0;            \
-	VMOVHLPS  X0, X0, X1;            \
-	VADDPS    X1, X0, X0;            \
-	VMOVSHDUP X0, X1;                \
-	VADDSS    X1, X0, X0;            \
+	SUM_OF_EIGHT;                    \
 	MOVQ      DI, R11;               \
 	MOVQ      DI, R12;               \
 	ADDQ      quantizeArgs_size(BX), R12; \

@@ -233,15 +233,9 @@ row:
 	PREFETCHT1 (R11)(R12*4);           \
 sum:
 
-// FACTOR adds up the upper and lower halves of the lanes in Y0 until there is one, adds the mean to the sum of the row,
-// and has rate/(root+epsilon) in X0.
+// FACTOR adds the mean of the squares whose lanes are in Y0 to the sum of the row, and has rate/(root+epsilon) in X0.
 #define FACTOR \
-	VEXTRACTF128 $1, Y0, X1;                \
-	VADDPS    X1, X0, X0;                   \
-	VMOVHLPS  X0, X0, X1;                   \
-	VADDPS    X1, X0, X0;                   \
-	VMOVSHDUP X0, X1;                       \
-	VADDSS    X1, X0, X0;                   \
+	SUM_OF_EIGHT;                           \
 	VDIVSS    updateArgs_count(BX), X0, X0; \
 	VADDSS    (R11), X0, X0;                \
 	VMOVSS    X0, (R11);                    \

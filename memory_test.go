@@ -313,9 +313,9 @@ func kernelTable[I, P rowvec.ID]() []safe {
 	)
 	step := rowvec.AdamStep{MeanWeight: 0.1, SquareWeight: 0.3, Rate: 0.3, Epsilon: epsilon, Keep: 0.9}
 	mask := rowvec.Mask{P: 0.4, Seed: 17}
-	backward := func(m *memory, s extent) (tokens, positions, dOut rowvec.Matrix, ids []I) {
+	backward := func(m *memory, s extent) (tokens, positions, dOut rowvec.Matrix) {
 		return m.table(changed, s.rows, s.dim, 2*s.gap), m.matrix(changed, s.seq+start, s.dim, s.gap),
-			m.matrix(read, s.n, s.dim, 3*s.gap), nil
+			m.matrix(read, s.n, s.dim, 3*s.gap)
 	}
 	bags := func(define func(dst, table rowvec.Matrix, ids []I, offsets []int, weights []float32) int,
 		run func(dst, table rowvec.Matrix, ids []I, offsets []int, weights []float32) error, weighted bool,
@@ -474,7 +474,7 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			}
 		}},
 		{"EmbedBackward", true, chunk, func(m *memory, s extent) kernel {
-			tokens, positions, dOut, _ := backward(m, s)
+			tokens, positions, dOut := backward(m, s)
 			ids, counted := list[I](m, s.n, tokens.Rows), make([]int, s.n)
 			for i := range counted {
 				counted[i] = start + i%s.seq
@@ -488,7 +488,7 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			}
 		}},
 		{"EmbedAtBackward", true, chunk, func(m *memory, s extent) kernel {
-			tokens, positions, dOut, _ := backward(m, s)
+			tokens, positions, dOut := backward(m, s)
 			ids, at := list[I](m, s.n, tokens.Rows), list[P](m, s.n, positions.Rows)
 			return kernel{
 				func() error { return rowvec.EmbedAtBackward(tokens, positions, ids, scale, dOut, at) },

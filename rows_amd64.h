@@ -193,6 +193,15 @@ single: \
 	LEAQ ·lanes+32(SB), keep; \
 	LEAQ (keep)(tmp*4), keep
 
+// SUM_OF_EIGHT adds the upper half of the lanes in Y0 to the lower half until there is one, in X0.
+#define SUM_OF_EIGHT \
+	VEXTRACTF128 $1, Y0, X1; \
+	VADDPS    X1, X0, X0;    \
+	VMOVHLPS  X0, X0, X1;    \
+	VADDPS    X1, X0, X0;    \
+	VMOVSHDUP X0, X1;        \
+	VADDSS    X1, X0, X0
+
 // HALVES adds lanes 8 to 15, in y, to lanes 0 to 7, in x, of one sum in x0 and y0 and of another in x1 and y1, and then the
 // upper four of what is left to the lower four: x0 gets those of the first sum and then those of the other.
 #define HALVES(x0, y0, x1, y1, tmp) \

@@ -233,9 +233,7 @@ func addPasses[I rowvec.ID](calls map[string]func() *misuse.Call, suffix string)
 	ids := func(a *args) misuse.Arg { return misuse.Arg{Name: "ids", At: &a.ids, Kind: "ids"} }
 	table := func(name string, m *rowvec.Matrix) misuse.Arg { return misuse.Arg{Name: name, At: m, Kind: "table"} }
 	batch := func(a *args) lookup.Input { return lookup.Batch(a.ids, a.seq).From(a.start) }
-	tokens := func(a *args, options ...lookup.Option) *lookup.Embedding {
-		return must(lookup.FromMatrix(a.table, options...))
-	}
+	tokens := func(a *args) *lookup.Embedding { return must(lookup.FromMatrix(a.table)) }
 	layer := func(a *args) *lookup.Layer {
 		return must(lookup.NewLayer(tokens(a), must(positional.LearnedFrom(a.positions)),
 			lookup.Segments(must(lookup.FromMatrix(a.segments))), lookup.Dropout(0.5, 1), lookup.LayerNorm(1e-12)))

@@ -230,7 +230,7 @@ func plainForward(t testing.TB, l *lookup.Layer, b batch) rowvec.Matrix {
 func plainBackward(t testing.TB, l *lookup.Layer, b batch, dOut rowvec.Matrix, grads []rowvec.Matrix) {
 	t.Helper()
 	if weight, _ := norms(l); weight != nil {
-		dOut = plainNormBackward(t, l, plainSum(t, l, b), dOut, weight, grads[len(grads)-2].Data, grads[len(grads)-1].Data)
+		dOut = plainNormBackward(t, plainSum(t, l, b), dOut, weight, grads[len(grads)-2].Data, grads[len(grads)-1].Data)
 	}
 	scale := l.Tokens().Scale()
 	padding, hasPadding := l.Tokens().PaddingID()
@@ -255,9 +255,7 @@ func plainBackward(t testing.TB, l *lookup.Layer, b batch, dOut rowvec.Matrix, g
 
 // plainNormBackward is the definition of the gradient of a norm, which it returns, and of those of weight and bias, which
 // grow by the sums over 64 rows each.
-func plainNormBackward(
-	t testing.TB, l *lookup.Layer, sum, dOut rowvec.Matrix, weight, dWeight, dBias []float32,
-) rowvec.Matrix {
+func plainNormBackward(t testing.TB, sum, dOut rowvec.Matrix, weight, dWeight, dBias []float32) rowvec.Matrix {
 	t.Helper()
 	dSum := newMatrix(t, sum.Rows, sum.Cols)
 	for lo := 0; lo < sum.Rows; lo += 64 {

@@ -250,7 +250,7 @@ func TestByFrequencyAndNorm(t *testing.T) {
 	norm := must(lookup.NewLayer(must(lookup.FromMatrix(table)), nil, lookup.LayerNorm(1e-5)))
 	weight, _ := norms(norm)
 	dOut := fill(newMatrix(t, n, dim), 2)
-	dSum := plainNormBackward(t, norm, plainSum(t, norm, b), dOut, weight, make([]float32, dim), make([]float32, dim))
+	dSum := plainNormBackward(t, plainSum(t, norm, b), dOut, weight, make([]float32, dim), make([]float32, dim))
 
 	tokens := must(lookup.FromMatrix(table, lookup.ScaleGradByFrequency()))
 	want, got := newMatrix(t, vocab, dim), must(lookup.NewLayer(tokens, nil, lookup.LayerNorm(1e-5)))
