@@ -36,8 +36,8 @@ const pieceBytes = 256 << 10
 
 // Save writes the tensors to a safetensors file, the format of Hugging Face, which Python reads by
 // safetensors.torch.load_file: each under its name, as F32 of shape [Rows, Cols], or [Rows*Cols] if it is a Vector, without
-// gaps between its rows, all bits kept. Optimizer state is tensors like any others. The metadata are any text in UTF-8, such as the number of steps; they
-// may be nil. Libraries that ask for the origin of a file look for "format": "pt" among them.
+// gaps between its rows, all bits kept. Optimizer state is tensors like any others. The metadata are any text in UTF-8, such
+// as the number of steps; they may be nil. Libraries that ask for the origin of a file look for "format": "pt" among them.
 //
 // The file takes the place of one at path at once and as a whole, with its permissions, when all of it is on the disk; until
 // then it has a name of its own in the same directory. Where path is a symbolic link to a file, it takes the place of the

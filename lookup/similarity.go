@@ -218,7 +218,8 @@ func (s *Similarity) Between(id, other int) (score float32, err error) {
 		query = rowvec.Matrix{Rows: 1, Cols: table.Cols, Data: *scratch, Stride: table.Cols}
 	}
 	var dot [1]float32
-	if err := rowvec.DotsAll(rowvec.Matrix{Rows: 1, Cols: 1, Data: dot[:], Stride: 1}, query, rows(table, other, other+1)); err != nil {
+	dst := rowvec.Matrix{Rows: 1, Cols: 1, Data: dot[:], Stride: 1}
+	if err := rowvec.DotsAll(dst, query, rows(table, other, other+1)); err != nil {
 		return 0, err
 	}
 	if s.metric == Dot {

@@ -53,9 +53,9 @@ func Interleaved() RotaryOption {
 	return rotaryOption(func(r *rotarySettings) { r.interleaved = true })
 }
 
-// Scaled changes the frequencies as s says, which must not change afterwards; nil leaves them as they are. Where s.ByLength(),
-// the length is that of the call: start + seq, or 1 + the greatest position. Apply and Backward then compute frequencies whenever it
-// has changed, and return the error of s if there is one.
+// Scaled changes the frequencies as s says, which must not change afterwards; nil takes back what an option before it said.
+// Where s.ByLength(), the length is that of the call: start + seq, or 1 + the greatest position. Apply and Backward then
+// compute frequencies whenever it has changed, and return the error of s if there is one.
 func Scaled(s Scaling) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.scaling = s }) }
 
 // Table has cosines and sines of the first length positions kept in memory, 4*Dim bytes for each, as decoders want them that
