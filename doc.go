@@ -37,6 +37,6 @@
 //
 // # Environment
 //
-// ROWVEC_ISA set to portable, avx2, avx512 or neon lowers the instruction set, and never raises it. Any other value counts
-// for nothing. ISA returns the instruction set in use.
+// ROWVEC_ISA set to portable, avx2, avx512 or neon lowers the instruction set, and never raises it. Any other value is
+// ignored. ISA returns the instruction set in use.
 package rowvec

@@ -201,10 +201,8 @@ row:
 	RET
 
 // The row-wise update first adds up the squares of a row of grad, 16 lanes of them in V16 to V19, and then adds the row
-// scaled. R7 is the sum of the row.
-
-// A tail of squares goes to the lanes in front, which then change places with those that come next: what adds up halves of
-// lanes does not notice that they have been exchanged.
+// scaled. R7 is the sum of the row. A tail goes to the lanes in front, which then change places with those that come next:
+// what adds up halves of lanes does not notice that they have been exchanged.
 
 #define SQUARE(v, lanes) \
 	VFMUL4S(v, v, v); \

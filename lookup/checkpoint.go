@@ -39,15 +39,15 @@ const pieceBytes = 256 << 10
 // gaps between its rows, all bits kept. Optimizer state is tensors like any others. The metadata are any text in UTF-8, such
 // as the number of steps; they may be nil. Libraries that ask for the origin of a file look for "format": "pt" among them.
 //
-// The file takes the place of one at path at once and as a whole, with its permissions, when all of it is on the disk; until
-// then it has a name of its own in the same directory. Where path is a symbolic link to a file, it takes the place of the
-// link; whatever else is at path, such as a device, is an error. After an error the file at path is as it was, unless the
-// error says that it has been replaced: where a directory may be written to but not opened, nobody can tell whether the new
-// name is on the disk. Nobody may change the tensors meanwhile.
+// The file takes the place of one at path at once and as a whole, with its permissions, when all of it is on the disk;
+// until then it has a name of its own in the same directory. Where path is a symbolic link, to a file or to nothing, it
+// takes the place of the link; whatever else is at path, such as a device, is an error. After an error the file at path is
+// as it was, unless the error says that it has been replaced: where a directory may be written to but not opened, nobody
+// can tell whether the new name is on the disk. Nobody may change the tensors meanwhile.
 //
-// Errors: ShapeError for a tensor whose fields contradict each other, and for a Vector of several rows and columns; those of
-// the file system, wrapped; and FormatError for names that are not unique, that are "__metadata__", or are not valid UTF-8,
-// and for metadata that are not, or that hold ChecksumKey.
+// Errors: ShapeError for a tensor whose fields contradict each other, and for a Vector that has neither one row nor one
+// column; those of the file system, wrapped; and FormatError for names that are not unique, that are "__metadata__", or are
+// not valid UTF-8, and for metadata that are not, or that hold ChecksumKey.
 func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	const op = "lookup.Save"
 	headers := make([]safetensors.Tensor, len(tensors))

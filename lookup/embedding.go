@@ -54,8 +54,8 @@ type Embedding struct {
 	norm        float64 // which one, as in p-norm
 }
 
-// Option changes how NewEmbedding and FromMatrix make an embedding. Of one that is given twice, the last counts, and so it
-// does of Xavier and Normal.
+// Option changes how NewEmbedding and FromMatrix make an embedding. Where one is given twice, the last counts, as it does of
+// Xavier and Normal.
 type Option func(*settings)
 
 type settings struct {
@@ -263,7 +263,7 @@ func (e *Embedding) Parameters() []Parameter {
 }
 
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the embedding is Scaled. dst has a row
-// for each token and Dim columns. Positions of the input have to fit it, but where they are does not matter.
+// for each token and Dim columns. If the input has positions, there must be one for each id; their values do not matter.
 func (e *Embedding) Forward(dst rowvec.Matrix, in Input) error {
 	return forwardPass("lookup.Embedding.Forward", &Layer{tokens: e}, dst, in, rowvec.Mask{})
 }

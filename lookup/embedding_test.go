@@ -143,6 +143,7 @@ func TestConstructorMisuse(t *testing.T) {
 		{second(tokens.NewOptimizer(lookup.AdamW{Beta2: -0.5})), "beta2 of AdamW is -0.5"},
 		{second(tokens.NewOptimizer(lookup.Adam{Epsilon: math.Inf(1)})), "epsilon of Adam is +Inf"},
 		{second(tokens.NewOptimizer(lookup.Adam{Epsilon: 1e-46})), "epsilon of Adam is 1e-46, want one that is above 0"},
+		{second(tokens.NewOptimizer(lookup.AdamW{Epsilon: 1e-44})), "epsilon of AdamW is 1e-44, want one that is above 0 as a float32, also"},
 		{second(lookup.NewOptimizer(lookup.Parameter{Value: short}, lookup.SGD{})), "len(parameter.Data) is 5, want at least 6"},
 		{second(lookup.NewOptimizer(lookup.Parameter{}, lookup.SGD{})), "rows of the parameter is 0, want at least 1"},
 		{second(lookup.FromMatrix(rowvec.Matrix{})), "weight.Rows is 0, want at least 1"},
@@ -395,8 +396,19 @@ func testUnwillingPositions(t *testing.T, dim int, unwilling error) {
 	for _, option := range []lookup.LayerOption{nil, lookup.LayerNorm(0), lookup.Dropout(0.5, 1), lookup.Segments(table(1))} {
 		layer := must(lookup.NewLayer(table(2), computed{dim, unwilling}, option))
 		out := newMatrix(t, 4, dim)
-		if err := layer.ForwardTrain(out, lookup.Sequence([]int{1, 0, 0, 1}), 1); err != unwilling {
+		in := lookup.Sequence([]int{1, 0, 0, 1})
+		if err := layer.ForwardTrain(out, in, 1); err != unwilling {
 			t.Errorf("dim %d: error %v", dim, err)
+		}
+		if len(layer.Parameters()) < 3 { // without a norm, nobody asks for positions again
+			continue
+		}
+		for _, err := range []error{
+			layer.Backward(layer.NewGradients(), in, out), layer.BackwardSparse(layer.NewSparseGradients(), in, out),
+		} {
+			if err != unwilling {
+				t.Errorf("dim %d, backward: error %v", dim, err)
+			}
 		}
 	}
 }

@@ -21,8 +21,9 @@ type Positions interface {
 	Table() rowvec.Matrix
 	// Trainable reports whether Table is a parameter, with all positions in it.
 	Trainable() bool
-	// Fill sets row i of dst to the vector of position start+i. Where it returns an error, the forward pass returns the
-	// same. Part of its result may have been written by then, and rows of tokens been scaled by MaxNorm.
+	// Fill sets row i of dst to the vector of position start+i. Where it returns an error, the pass returns the same: a
+	// forward one, or a backward one through a LayerNorm, which needs the sums again. Part of the result of a forward pass
+	// may have been written by then, and rows of tokens been scaled by MaxNorm.
 	Fill(dst rowvec.Matrix, start int) error
 }
 
@@ -59,8 +60,8 @@ type Parameter struct {
 	Name  string        // "token.weight", "position.weight", "segment.weight", "norm.weight" or "norm.bias"
 	Value rowvec.Matrix // (vocab, dim), (max length, dim), (types, dim) or (1, dim), without a copy
 
-	// Vector says that a Value of one row or one column is a vector for others, as the weight of nn.LayerNorm is: Save gives
-	// it one dimension.
+	// Vector says that a Value of one row or one column is a vector elsewhere, as the weight of nn.LayerNorm is in PyTorch:
+	// Save gives it one dimension.
 	Vector bool
 }
 

@@ -53,10 +53,10 @@ type Adam struct {
 	Epsilon      float64
 }
 
-// AdamW is the method of Loshchilov and Hutter (2019), with decoupled decay, as PyTorch has it, but that only rows of the
-// gradient take part: each of them is first multiplied by 1-Rate*WeightDecay. A WeightDecay of 0 is none; PyTorch has 0.01
-// where it is told nothing. Its other fields are those of Adam; but Epsilon is added behind the correction of bias, and not in
-// front of it as by SparseAdam, to which it would be Epsilon*sqrt(1-Beta2^t) in step t.
+// AdamW is the method of Loshchilov and Hutter (2019), Adam with decoupled decay, as PyTorch has it, but that it leaves rows
+// of the table alone for which there is no gradient: each of the others is first multiplied by 1-Rate*WeightDecay. A
+// WeightDecay of 0 is none; PyTorch's default is 0.01. The other fields are those of Adam, but Epsilon is added after the
+// correction of bias: Adam would have to be given Epsilon*sqrt(1-Beta2^t) in step t for that.
 type AdamW struct {
 	Rate         float64
 	Beta1, Beta2 float64
@@ -93,8 +93,8 @@ func (m RowAdagrad) rule() rule {
 
 func (m Adam) rule() rule {
 	return rule{
-		name: "Adam", method: forward.Adam, rate: cmp.Or(m.Rate, 0.001), beta1: cmp.Or(m.Beta1, 0.9), beta2: cmp.Or(m.Beta2, 0.999),
-		epsilon: cmp.Or(m.Epsilon, 1e-8), states: []string{"exp_avg", "exp_avg_sq"},
+		name: "Adam", method: forward.Adam, rate: cmp.Or(m.Rate, 0.001), beta1: cmp.Or(m.Beta1, 0.9),
+		beta2: cmp.Or(m.Beta2, 0.999), epsilon: cmp.Or(m.Epsilon, 1e-8), states: []string{"exp_avg", "exp_avg_sq"},
 	}
 }
 
@@ -119,12 +119,16 @@ func (r *rule) check(op string) error {
 		}
 	}
 	if r.epsilon > 0 && float32(r.epsilonAt(1)) == 0 { // a weight whose gradients are 0 would become 0/0
-		return check.Value(op, "epsilon of "+r.name, r.epsilon, "one that is above 0 as a float32")
+		want := "one that is above 0 as a float32"
+		if r.corrected {
+			want += ", also times sqrt(1-beta2)"
+		}
+		return check.Value(op, "epsilon of "+r.name, r.epsilon, want)
 	}
 	return nil
 }
 
-// epsilonAt returns what is added to the root of a mean of squares in step t, where it is the least at first.
+// epsilonAt returns what is added to the root of a sum or a mean of squares in step t. It is least in step 1.
 func (r *rule) epsilonAt(t int) float64 {
 	if !r.corrected {
 		return r.epsilon
@@ -154,7 +158,8 @@ type Optimizer struct {
 // NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size
 // of the table for Adagrad, twice that for Adam and AdamW, one number for each row for RowAdagrad, and nothing for SGD.
 // It is an error if the matrix contradicts itself or is empty, if the method is nil, or if it has a number that is negative
-// or not below the largest float32, an epsilon that is 0 as a float32, or a beta of 1 or more.
+// or not below the largest float32, an epsilon that is 0 as a float32 (for AdamW, times sqrt(1-Beta2)), or a beta of 1 or
+// more.
 func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
 }

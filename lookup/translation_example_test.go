@@ -188,7 +188,7 @@ func Example_positionIDs() {
 }
 
 // embeddings.interpolate_pos_encoding(...), from 14 x 14 patches to 24 x 24; corners keep their vectors here, as with
-// align_corners=True of F.interpolate, which usual code calls with False
+// align_corners=True of F.interpolate, where most code has False
 func Example_interpolatePosEncoding() {
 	positions, _ := positional.NewLearned(1+14*14, 64, 1)
 	larger, err := positions.ResizedGrid(1, 14, 14, 24, 24)

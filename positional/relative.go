@@ -25,16 +25,19 @@ type RelativeBias struct {
 // relativeStd is the standard deviation of a new table, that of BERT's. T5 has the inverse root of its model dimension.
 const relativeStd = 0.02
 
-// mostDistance is the greatest maxDistance. Longer ones would have distances that only integers can tell apart, of millions
-// of bits where there are many buckets: 8,000 of them took longer than 8 s at 2^62; up to 2^30, 100,000 take 0.15 s.
-const mostDistance = 1 << 30
+// Beyond mostDistance, more and more distances can be told apart by integers alone, which have millions of bits where there
+// are many buckets: 8,000 of them took longer than 8 s at 2^62. Up to there, 100,000 take 0.15 s, and 1,000,000 up to 29 s.
+const (
+	mostDistance = 1 << 30
+	mostBuckets  = 1 << 17
+)
 
 // NewRelativeBias returns a bias whose table, buckets x heads, is normally distributed with mean 0 and standard deviation
 // 0.02. The same seed gives the same bits on every machine. T5 has 32 buckets and a maxDistance of 128, bidirectional in
 // its encoder only.
 //
-// It is a ShapeError if heads is below 1, if buckets is below 2 or, where they are bidirectional, below 4 or odd, if
-// maxDistance does not exceed the distances that have a bucket of their own, of which there are half as many as buckets
+// It is a ShapeError if heads is below 1, if buckets is above 2^17, below 2 or, where they are bidirectional, below 4 or
+// odd, if maxDistance does not exceed the distances that have a bucket of their own, of which there are half as many as buckets
 // for one direction, or exceeds 2^30, or if the table cannot be addressed.
 func NewRelativeBias(heads, buckets, maxDistance int, bidirectional bool, seed uint64) (*RelativeBias, error) {
 	const op = "positional.NewRelativeBias"
@@ -98,6 +101,9 @@ func checkBuckets(op, name string, buckets, maxDistance int, bidirectional bool)
 		least = 4
 	}
 	if err := check.AtLeast(op, name, buckets, least); err != nil {
+		return err
+	}
+	if err := check.AtMost(op, name, buckets, mostBuckets); err != nil {
 		return err
 	}
 	if bidirectional && buckets%2 != 0 {

@@ -440,6 +440,7 @@ func TestScoreErrors(t *testing.T) {
 		"NewRelativeBias: heads is 0, want at least 1":                        func() error { _, err := NewRelativeBias(0, 32, 128, true, 1); return err },
 		"NewRelativeBias: buckets is 1, want at least 2":                      func() error { _, err := NewRelativeBias(1, 1, 128, false, 1); return err },
 		"NewRelativeBias: buckets is 2, want at least 4":                      func() error { _, err := NewRelativeBias(1, 2, 128, true, 1); return err },
+		"NewRelativeBias: buckets is 131073, want at most 131072":             func() error { _, err := NewRelativeBias(1, 1<<17+1, 1<<20, false, 1); return err },
 		"NewRelativeBias: buckets is 31, want a multiple of 2":                func() error { _, err := NewRelativeBias(1, 31, 128, true, 1); return err },
 		"NewRelativeBias: maxDistance is 8, want at least 9":                  func() error { _, err := NewRelativeBias(1, 32, 8, true, 1); return err },
 		"NewRelativeBias: maxDistance is 16, want at least 17":                func() error { _, err := NewRelativeBias(1, 32, 16, false, 1); return err },

@@ -197,7 +197,7 @@ type EmbeddingBag struct {
 	WeightsGrad Matrix `json:"weights_grad"` // empty unless Mode is "weighted"
 }
 
-// Training is a case of PyTorch's optimizers on the sparse gradients of an embedding.
+// Training is a case of PyTorch's optimizers on the gradients of an embedding: sparse ones, but for AdamW.
 type Training struct {
 	Name    string `json:"name"`
 	Method  string `json:"method"`  // "sgd", "adagrad", "adam" or "adamw"
