@@ -60,13 +60,13 @@ func NewRelativeBias(heads, buckets, maxDistance int, bidirectional bool, seed u
 // those of NewRelativeBias.
 func RelativeBiasFrom(m rowvec.Matrix, maxDistance int, bidirectional bool) (*RelativeBias, error) {
 	const op = "positional.RelativeBiasFrom"
+	if err := rowvec.CheckMatrix(op, "m", m); err != nil {
+		return nil, err
+	}
 	if err := check.AtLeast(op, "m.Cols", m.Cols, 1); err != nil {
 		return nil, err
 	}
 	if err := checkBuckets(op, "m.Rows", m.Rows, maxDistance, bidirectional); err != nil {
-		return nil, err
-	}
-	if err := rowvec.CheckMatrix(op, "m", m); err != nil {
 		return nil, err
 	}
 	return newRelativeBias(m, maxDistance, bidirectional), nil
