@@ -124,15 +124,18 @@ func TestAssembly(t *testing.T) {
 				missing(t, err.Error())
 			}
 			functions, problems := disassemble(t, tool, arch, link(t, arch), names)
+			instructions := 0
 			for _, f := range functions {
+				instructions += len(f.Code)
 				problems = append(problems, Check(arch, f)...)
 				problems = append(problems, unsupported(t, assembler, f)...)
 			}
-			problems = append(problems, words(t, tool, arch, dir)...)
+			numbers, wrong := words(t, tool, arch, dir)
+			problems = append(problems, wrong...)
 			for _, p := range problems {
 				t.Error(p)
 			}
-			t.Logf("%d functions", len(functions))
+			t.Logf("%d functions, %d instructions; %d given as numbers", len(functions), instructions, numbers)
 		})
 	}
 }
@@ -175,8 +178,8 @@ func disassemble(t *testing.T, tool, arch, program string, names []string) (func
 	return functions, problems
 }
 
-// words has every instruction that the sources give as a number decoded, and compares it with its comment.
-func words(t *testing.T, tool, arch string, dir fs.FS) (problems []string) {
+// words has every instruction that the sources give as a number decoded, compares it with its comment, and counts them.
+func words(t *testing.T, tool, arch string, dir fs.FS) (n int, problems []string) {
 	t.Helper()
 	sources, err := Sources(dir, arch)
 	if err != nil {
@@ -188,9 +191,9 @@ func words(t *testing.T, tool, arch string, dir fs.FS) (problems []string) {
 		all, problems = append(all, words...), append(problems, wrong...)
 	}
 	if len(all) == 0 {
-		return problems
+		return 0, problems
 	}
-	return append(problems, compare(t, tool, all)...)
+	return len(all), append(problems, compare(t, tool, all)...)
 }
 
 func compare(t *testing.T, tool string, words []Word) (problems []string) {
