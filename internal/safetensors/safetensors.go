@@ -158,7 +158,7 @@ func hasHalfPair(text []byte) bool {
 	}
 }
 
-// escaped returns the number of the escape \uXXXX that text begins with, -1 if it does not.
+// escaped returns the number of the escape, \u and four hexadecimal digits, that text begins with, -1 if it does not.
 func escaped(text []byte) rune {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return -1
