@@ -448,7 +448,7 @@ func TestScoreErrors(t *testing.T) {
 		"RelativeBiasFrom: m.Cols is 0, want at least 1":                      func() error { _, err := RelativeBiasFrom(rowvec.Matrix{Rows: 8}, 128, true); return err },
 		"RelativeBiasFrom: m.Rows is 0, want at least 4":                      func() error { _, err := RelativeBiasFrom(rowvec.Matrix{Cols: 8}, 128, true); return err },
 		"RelativeBiasFrom: len(m.Data) is 19, want at least 20":               func() error { _, err := RelativeBiasFrom(short, 128, true); return err },
-		"RelativeBiasFrom: maxDistance is -3, want at least 3":                func() error { _, err := RelativeBiasFrom(bias.table, -3, true); return err },
+		"RelativeBiasFrom: maxDistance is -3, want at least 2":                func() error { _, err := RelativeBiasFrom(matrix(r, 4, 5, 0), -3, true); return err },
 	} {
 		state := func() []float32 {
 			return slices.Concat(x.Data, grad.Data, bias.table.Data, a.slopes, narrow.Data, short.Data)
