@@ -117,8 +117,22 @@ start: \
 
 #define NO_WEIGHT(weight)
 
-// BAGS does one block, size bytes wide, of all bags. The first block prefetches all of a row: LINES does as much as a block
-// is wide.
+// PIECE has the next block prefetch another piece of each row, if one begins with it.
+#define PIECE \
+	MOVQ    SI, R12;                       \
+	SUBQ    bagArgs_table(BX), R12;        \
+	MOVQ    bagArgs_cols(BX), R10;         \
+	SHLQ    $2, R10;                       \
+	SUBQ    R12, R10;                      \
+	MOVL    $const_bagPiece, R13;          \
+	CMPQ    R10, R13;                      \
+	CMOVQGT R13, R10;                      \
+	MOVQ    R10, bagArgs_burst(BX);        \
+	XORL    DX, DX;                        \
+	TESTQ   $(const_bagPiece-1), R12;      \
+	CMOVQEQ bagArgs_ahead(BX), DX
+
+// BAGS does one block, size bytes wide, of all bags, and prefetches pieces of rows: LINES does as much as a block is wide.
 #define BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, weight, one, number, bag, anew, start, walk, line, near, store) \
 	MOVQ  SI, DI;                       \
 	SUBQ  bagArgs_table(BX), DI;        \
@@ -168,7 +182,7 @@ store: \
 	CMPQ  R9, bagArgs_stop(BX);         \
 	JNE   changed;                      \
 	ADDQ  $size, SI;                    \
-	XORL  DX, DX
+	PIECE
 
 // BAGS_BEGIN loads the registers.
 #define BAGS_BEGIN \

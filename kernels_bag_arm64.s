@@ -138,7 +138,20 @@ start: \
 
 #define NO_WEIGHT
 
-// BAGS does one block, size bytes wide, of all bags. The first block prefetches all of a row.
+// PIECE has the next block prefetch another piece of each row, if one begins with it.
+#define PIECE \
+	MOVD bagArgs_table(R0), R24;       \
+	SUB  R24, R2, R24;                 \
+	LSL  $2, R22, R6;                  \
+	SUB  R24, R6, R6;                  \
+	MOVD $const_bagPiece, R25;         \
+	CMP  R25, R6;                      \
+	CSEL LT, R6, R25, R6;              \
+	MOVD bagArgs_ahead(R0), R13;       \
+	TST  $(const_bagPiece-1), R24;     \
+	CSEL EQ, R13, ZR, R13
+
+// BAGS does one block, size bytes wide, of all bags, and prefetches pieces of rows.
 #define BAGS(BLOCK, size, START, FACTOR, TERM, END, bag, anew, start, walk, line, near, store) \
 	MOVD bagArgs_table(R0), R24;       \
 	MOVD bagArgs_dst(R0), R1;          \
@@ -183,7 +196,7 @@ store: \
 	CMP  R21, R4;                      \
 	BNE  changed;                      \
 	ADD  $size, R2;                    \
-	MOVD ZR, R13
+	PIECE
 
 // ALL_BAGS leaves in R24 whether all went well.
 #define ALL_BAGS(START, FACTOR, TERM, END) \

@@ -32,7 +32,7 @@ type bagArgs struct {
 	stop        int  // position behind the last
 	readable    int  // ids that may be read: prefetching looks beyond those to do
 	ahead       int  // rows to prefetch ahead; 0 for a table that sits in cache
-	burst       int  // bytes to prefetch of each
+	burst       int  // bytes to prefetch of each at once
 	mean        bool // divide by the number of ids
 	partial     bool // there is one bag, in whose row is what its ids in front of next come to
 
@@ -71,29 +71,31 @@ const (
 // twice that size, and 1.4 times as long at 100,000 x 64.
 const bagCachedBytes = 2 << 20
 
-// bagHeldBytes is the size of a table up to which only the first longBurst bytes of a row are prefetched, and the rest is
-// left to the processor's own prefetcher. On a Zen 4, bags of 10, ns per id without, with longBurst and with whole rows,
-// for a table that was read just before and for one in no cache:
+// bagPiece is how many bytes of a row are prefetched at once, a power of two, bagAhead rows ahead. A chunk of rows is walked
+// by blocks of columns, and whoever fetches whole rows with the first block leaves memory idle during the others. On a Zen 4,
+// ns per id in bags of 2, 10 and 50, where the first block fetches whole rows and where they are fetched in such pieces,
+// medians of 21, tables in no cache:
 //
-//	  833 x 768   AVX-512  38.2  38.6  43.6    260  238  232
-//	1,302 x 768            49.7  48.9  58.1    262  197  211
-//	2,050 x 768            57.2  56.4  65.8    247  204  216
-//	4,101 x 768            87.9  75.9  78.7    318  261  230
-//	  833 x 768   AVX2     41.7  44.5  50.9    252  310  291
-//	2,050 x 768            60.6  63.0  71.6    278  246  218
-const bagHeldBytes = 8 << 20
+//	                 AVX-512                          AVX2
+//	50,257 x 768      510   390    364  281   313  250   662   531   401  312   419  269
+//	40,000 x 1,024    594   512    358  331   358  351   842   693   589  448   577  370
+//	20,000 x 2,048   1830  1392   1266  988  1183  941  1905  1553  1305  939  1161  802
+//	 1,302 x 768      340   292    156  134   140  113   352   344   245  204   214  178
+//
+// Pieces of 1 KiB take as long with AVX-512, and with AVX2 10 percent longer. A table that is in a cache but for its lookups
+// takes 5 to 15 percent longer up to 6 MB (833 x 768: 49.0 and 51.7 in bags of 10, with AVX2 55.5 and 63.9), and less from
+// there on (8,192 x 768: 203 and 122, 262 and 185).
+const (
+	bagPiece = 512
+	bagAhead = 16
+)
 
-// bagPrefetch returns how many rows ahead to prefetch, and how many bytes of each.
+// bagPrefetch returns how many rows ahead to prefetch, and how many bytes of each at once.
 func bagPrefetch(table *Matrix) (ahead, burst int) {
 	if extent(table) <= bagCachedBytes/4 {
 		return 0, 0
 	}
-	bytes := table.Cols * 4
-	burst = min(bytes, wholeBytes)
-	if extent(table) <= bagHeldBytes/4 {
-		burst = min(burst, longBurst)
-	}
-	return min(max(aheadBytes/bytes, aheadLeast), aheadMost), burst
+	return bagAhead, min(table.Cols*4, bagPiece)
 }
 
 // bagRows returns the arguments of every kernel of bags: there are columns and ids.
