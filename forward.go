@@ -23,6 +23,10 @@ func init() {
 type hint struct {
 	stream bool // the result is too large for the caches
 	more   int  // ids behind those of the call that may be read: what they choose comes next; below 0: all are in cache
+
+	// places are, for kernels that add to a table, the linear row of each id, ascending; nil where these are all rows in
+	// their order.
+	places []int
 }
 
 // large reports whether a result is too large for the caches.
@@ -36,7 +40,7 @@ func forwardRows(r forward.Rows) int {
 }
 
 func forwardIDs[I ID](r *forward.Rows, ids []I) int {
-	h := hint{r.Stream, r.More}
+	h := hint{stream: r.Stream, more: r.More}
 	switch {
 	case r.At != nil:
 		return embedAt(&r.Dst, &r.Table, ids, r.Scale, &r.Positions, r.At, h)
@@ -87,13 +91,16 @@ func streamSinusoids(dst Matrix, skip int, x, y, c []float64) { sinusoids(&dst, 
 
 func applyUpdate(u forward.Update) int {
 	if u.Wide {
-		return updateIDs(&u, unsafe.Slice((*uint64)(u.IDs), u.Grad.Rows))
+		return updateIDs(&u, unsafe.Slice((*uint64)(u.IDs), u.Len()))
 	}
-	return updateIDs(&u, unsafe.Slice((*uint32)(u.IDs), u.Grad.Rows))
+	return updateIDs(&u, unsafe.Slice((*uint32)(u.IDs), u.Len()))
 }
 
 func updateIDs[I ID](u *forward.Update, ids []I) int {
-	h := hint{more: u.More}
+	if u.Places != nil && !takesPlaces(u) {
+		return updateRuns(u, ids)
+	}
+	h := hint{more: u.More, places: u.Places}
 	switch u.Method {
 	case forward.Adagrad:
 		return updateAdagrad(&u.Table, &u.First, ids, &u.Grad, u.Rate, u.Epsilon, h)
@@ -103,4 +110,27 @@ func updateIDs[I ID](u *forward.Update, ids []I) int {
 		return updateAdam(&u.Table, &u.First, &u.Second, ids, &u.Grad, u.Adam, h)
 	}
 	return updateSGD(&u.Table, ids, &u.Grad, u.Rate, u.Decay, h)
+}
+
+// updateRuns is updateIDs for each run of places by itself.
+func updateRuns[I ID](u *forward.Update, ids []I) int {
+	r := *u
+	r.Places = nil
+	for lo, n := 0, 0; lo < len(ids); lo += n {
+		n = run(u.Places[lo:])
+		r.Grad, r.More = rowsOf(u.Grad, u.Places[lo], n), u.More+len(ids)-lo-n
+		if done := updateIDs(&r, ids[lo:lo+n]); done < n {
+			return lo + done
+		}
+	}
+	return len(ids)
+}
+
+// run returns how many places follow each other from the first one on.
+func run(places []int) int {
+	n := 1
+	for n < len(places) && places[n] == places[n-1]+1 {
+		n++
+	}
+	return n
 }

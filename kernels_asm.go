@@ -72,12 +72,12 @@ func (a *rowArgs) run(k op, n, cols int) int {
 	if n <= chunkRows && n*cols <= chunkElements {
 		return a.do(k)
 	}
-	return a.runPieces(k, n, cols)
+	return a.runPieces(k, n, cols, nil)
 }
 
-// runPieces is run in pieces of rows that are not longer than a chunk. The receiver is a value, here and below, since
-// whatever is assigned through a pointer escapes, and with it the caller's slices.
-func (a rowArgs) runPieces(k op, n, cols int) int {
+// runPieces is run in pieces of rows that are not longer than a chunk, of those linear rows that places say, or nil. The
+// receiver is a value, here and below, since whatever is assigned through a pointer escapes, and with it the caller's slices.
+func (a rowArgs) runPieces(k op, n, cols int, places []int) int {
 	for first := 0; first < cols; first += chunkElements {
 		piece := a
 		piece.cols = min(cols-first, chunkElements)
@@ -86,7 +86,7 @@ func (a rowArgs) runPieces(k op, n, cols int) int {
 		if a.positions != nil {
 			piece.positions = element(a.positions, first)
 		}
-		if done := piece.runChunks(k, n); done < n {
+		if done := piece.runChunks(k, n, places); done < n {
 			return done
 		}
 	}
@@ -94,24 +94,32 @@ func (a rowArgs) runPieces(k op, n, cols int) int {
 }
 
 // runChunks is run in chunks of whole rows.
-func (a rowArgs) runChunks(k op, n int) int {
+func (a rowArgs) runChunks(k op, n int, places []int) int {
 	rows := min(chunkRows, max(1, chunkElements/a.cols))
-	linear, ids, at, readable := a.linear, a.ids, a.at, a.readable
-	for first := 0; ; first += rows {
-		a.n = min(rows, n-first)
-		a.readable = readable - first
-		if done := a.do(k); done < a.n || first+a.n == n {
+	for first, piece := 0, a; ; first += piece.n {
+		piece = a.chunk(first, min(rows, n-first), places)
+		if done := piece.do(k); done < piece.n || first+piece.n == n {
 			return first + done
 		}
-		next := uintptr(first + rows)
-		a.linear = (*float32)(unsafe.Add(unsafe.Pointer(linear), next*a.linearStride))
-		a.ids = unsafe.Add(ids, next*(4+4*uintptr(a.wide)))
-		if at != nil {
-			a.at = unsafe.Add(at, next*(4+4*uintptr(a.atWide)))
-		} else if a.posSpan != 0 {
-			a.posFirst = (a.posFirst + uintptr(rows)*a.posStride) % a.posSpan
-		}
 	}
+}
+
+// chunk returns the part that begins with id first and has n of them, or fewer whose places follow each other.
+func (a rowArgs) chunk(first, n int, places []int) rowArgs {
+	row := first
+	if places != nil {
+		row, n = places[first], run(places[first:first+n])
+	}
+	a.n, a.readable = n, a.readable-first
+	a.linear = (*float32)(unsafe.Add(unsafe.Pointer(a.linear), uintptr(row)*a.linearStride))
+	a.ids = unsafe.Add(a.ids, uintptr(first)*(4+4*uintptr(a.wide)))
+	if a.at != nil {
+		a.at = unsafe.Add(a.at, uintptr(first)*(4+4*uintptr(a.atWide)))
+	} else if a.posSpan != 0 {
+		rows := a.posSpan / a.posStride
+		a.posFirst = (a.posFirst + uintptr(first)%rows*a.posStride) % a.posSpan
+	}
+	return a
 }
 
 // Prefetching rows into the second-level cache, measured on one core of a Zen 5 (1 MiB second level, 32 MiB third) with
@@ -264,10 +272,22 @@ func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, h hint) 
 		return 0
 	}
 	race.WriteRows(dst, ids)
-	race.ReadMatrix(src)
+	readLinear(src, h)
 	a := rowsByID(src, dst, ids, h)
 	a.scale = alpha
+	if h.places != nil {
+		return a.runPieces(opScatterAdd, len(ids), dst.Cols, h.places)
+	}
 	return a.run(opScatterAdd, len(ids), dst.Cols)
+}
+
+// readLinear tells the race detector what is read of linear rows.
+func readLinear(m *Matrix, h hint) {
+	if h.places != nil {
+		race.ReadRows(m, h.places)
+	} else {
+		race.ReadMatrix(m)
+	}
 }
 
 func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, h hint) int {

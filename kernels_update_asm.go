@@ -4,8 +4,8 @@ package rowvec
 
 import (
 	"math"
-	"unsafe"
 
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
@@ -47,15 +47,21 @@ const updateElements = chunkElements / 4
 // 1.6, 1.7 and 1.6 times as long as plain SGD did next to it, and Adam 3.3, 2.3, 2.5 and 2.4 times.
 func updateByID[I ID](table *Matrix, ids []I, grad *Matrix, matrices int, rate, epsilon float32, h hint) updateArgs {
 	race.WriteRows(table, ids)
-	race.ReadMatrix(grad)
+	readLinear(grad, h)
 	a := updateArgs{rowArgs: rowsByID(grad, table, ids, h), rate: -rate, epsilon: epsilon}
 	a.ahead = min(a.ahead, max(1, longBytes/(4*matrices*min(table.Cols, updateElements))))
 	return a
 }
 
+// takesPlaces reports whether the update has assembly, which does the rows of Places without a call for each run of them.
+func takesPlaces(u *forward.Update) bool {
+	cols := u.Table.Cols
+	return isa.Active() != isa.Portable && (u.Method != forward.RowAdagrad || cols >= squareColumns && cols <= updateElements)
+}
+
 // run does n rows of cols elements with update k, in pieces of rows that are not longer than a chunk, and returns the
 // number of rows done. The receiver is a value, here and below, for the reason that runPieces has.
-func (a updateArgs) run(k updateOp, n, cols int) int {
+func (a updateArgs) run(k updateOp, n, cols int, places []int) int {
 	for first := 0; first < cols; first += updateElements {
 		piece := a
 		piece.cols = min(cols-first, updateElements)
@@ -67,7 +73,7 @@ func (a updateArgs) run(k updateOp, n, cols int) int {
 		if a.second != nil {
 			piece.second = element(a.second, first)
 		}
-		if done := piece.runChunks(k, n); done < n {
+		if done := piece.runChunks(k, n, places); done < n {
 			return done
 		}
 	}
@@ -75,18 +81,14 @@ func (a updateArgs) run(k updateOp, n, cols int) int {
 }
 
 // runChunks is run in chunks of whole rows.
-func (a updateArgs) runChunks(k updateOp, n int) int {
+func (a updateArgs) runChunks(k updateOp, n int, places []int) int {
 	rows := min(fewRows, max(1, updateElements/a.cols))
-	linear, ids, readable := a.linear, a.ids, a.readable
-	for first := 0; ; first += rows {
-		a.n = min(rows, n-first)
-		a.readable = readable - first
+	all := a.rowArgs
+	for first := 0; ; first += a.n {
+		a.rowArgs = all.chunk(first, min(rows, n-first), places)
 		if done := a.do(k); done < a.n || first+a.n == n {
 			return first + done
 		}
-		next := uintptr(first + rows)
-		a.linear = (*float32)(unsafe.Add(unsafe.Pointer(linear), next*a.linearStride))
-		a.ids = unsafe.Add(ids, next*(4+4*uintptr(a.wide)))
 	}
 }
 
@@ -102,7 +104,7 @@ func updateSGD[I ID](table *Matrix, ids []I, grad *Matrix, rate, decay float32, 
 	}
 	a := updateByID(table, ids, grad, 1, rate, 0, h)
 	a.keep = decay
-	return a.run(opUpdateSGD, len(ids), table.Cols)
+	return a.run(opUpdateSGD, len(ids), table.Cols, h.places)
 }
 
 func updateAdagrad[I ID](table, sums *Matrix, ids []I, grad *Matrix, rate, epsilon float32, h hint) int {
@@ -115,7 +117,7 @@ func updateAdagrad[I ID](table, sums *Matrix, ids []I, grad *Matrix, rate, epsil
 	a := updateByID(table, ids, grad, 2, rate, epsilon, h)
 	race.WriteRows(sums, ids)
 	a.first, a.firstStride = &sums.Data[0], uintptr(sums.Stride)*4
-	return a.run(opUpdateAdagrad, len(ids), table.Cols)
+	return a.run(opUpdateAdagrad, len(ids), table.Cols, h.places)
 }
 
 func updateRowAdagrad[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, rate, epsilon float32, h hint) int {
@@ -132,7 +134,7 @@ func updateRowAdagrad[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix
 	race.WriteRows(&Matrix{Rows: len(sums), Cols: 1, Data: sums, Stride: 1}, ids)
 	a.first, a.firstStride = &sums[0], 4
 	a.count = float32(table.Cols)
-	return a.run(opUpdateRowAdagrad, len(ids), table.Cols)
+	return a.run(opUpdateRowAdagrad, len(ids), table.Cols, h.places)
 }
 
 // updateLongRows is updateRowAdagrad for rows of which one is more than a call of assembly does.
@@ -163,5 +165,5 @@ func updateAdam[I ID](table, means, squares *Matrix, ids []I, grad *Matrix, step
 	a.first, a.firstStride = &means.Data[0], uintptr(means.Stride)*4
 	a.second, a.secondStride = &squares.Data[0], uintptr(squares.Stride)*4
 	a.meanWeight, a.squareWeight, a.keep = step.MeanWeight, step.SquareWeight, step.Keep
-	return a.run(opUpdateAdam, len(ids), table.Cols)
+	return a.run(opUpdateAdam, len(ids), table.Cols, h.places)
 }

@@ -2,7 +2,12 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/kernels"
+import (
+	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+func takesPlaces(*forward.Update) bool { return false }
 
 func updateSGD[I ID](table *Matrix, ids []I, grad *Matrix, rate, decay float32, _ hint) int {
 	return kernels.UpdateSGD(*table, ids, *grad, rate, decay)

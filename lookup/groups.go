@@ -266,23 +266,21 @@ func (s *sums) pieces(lo, hi int, u interface {
 	return nil
 }
 
-// runs are the rows of a batch whose ids occur once, in the order of the batch.
-type runs struct {
-	in     Input
-	rows   rowvec.Matrix
-	single []bool // by place
+// singles are the ids of a batch that occur once, in the order of the batch.
+type singles struct {
+	ids    []int
+	places []int // where they stand in it
 }
 
-// take takes the rows of ids that occur once out of the groups of a batch.
-func (r *runs) take(g *groups, in Input, rows rowvec.Matrix) {
-	r.in, r.rows = in, rows
-	r.single = sized(r.single, in.Len())
-	clear(r.single)
+// take takes the ids that occur once out of the groups of a batch of n ids.
+func (s *singles) take(g *groups, n int) {
+	byPlace := sized(s.ids, n) // an id and 1
+	clear(byPlace)
 	kept, places := 0, 0
 	for i, id := range g.ids {
 		lo, hi := g.offsets[i], g.offsets[i+1]
 		if hi-lo == 1 {
-			r.single[g.at[lo]] = true
+			byPlace[g.at[lo]] = id + 1
 			continue
 		}
 		g.ids[kept], g.offsets[kept] = id, places
@@ -290,19 +288,16 @@ func (r *runs) take(g *groups, in Input, rows rowvec.Matrix) {
 	}
 	g.offsets[kept] = places
 	g.ids, g.at, g.offsets = g.ids[:kept], g.at[:places], g.offsets[:kept+1]
+	s.ids, s.places = byPlace, sized(s.places, n)
+	taken := 0
+	for place, id := range byPlace {
+		s.ids[taken], s.places[taken] = id-1, place
+		if id != 0 { // without a branch
+			taken++
+		}
+	}
+	s.ids, s.places = s.ids[:taken], s.places[:taken]
 }
 
 // parts returns how many parts of a size there are.
-func (r *runs) parts(size int) int { return (r.in.Len() + size - 1) / size }
-
-// next returns the first run at or behind lo, and below hi; it is empty at the end.
-func (r *runs) next(lo, hi int) (from, to int) {
-	for lo < hi && !r.single[lo] {
-		lo++
-	}
-	from = lo
-	for lo < hi && r.single[lo] {
-		lo++
-	}
-	return from, lo
-}
+func (s *singles) parts(size int) int { return (len(s.ids) + size - 1) / size }

@@ -150,8 +150,8 @@ type Optimizer struct {
 	ids   []int          // the rows that it changes
 	grads rowvec.Matrix  // their gradients; none if those of batch have to be added up first
 	batch sums
-	runs  runs // what of the batch needs no sum
-	size  int  // of a part: rows, or places of the batch
+	once  singles // what of the batch needs no sum
+	size  int     // of a part: rows, or places of the batch
 	crew  *work.Crew
 }
 
@@ -312,19 +312,16 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	if err := o.batch.group(op, in.ids, e.padding, table.Rows); err != nil {
 		return err
 	}
-	o.runs.in = Input{}
+	o.once.ids = o.once.ids[:0]
 	if f.alpha == 1 {
-		o.runs.take(&o.batch.groups, in, dOut)
+		o.once.take(&o.batch.groups, n)
 	}
 	o.batch.rows = dOut
 	o.batch.weigh(f)
-	defer func() {
-		o.batch.forget()
-		o.runs.in, o.runs.rows = Input{}, rowvec.Matrix{}
-	}()
+	defer o.batch.forget()
 	workers := o.workersFor(n)
 	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, partSize(n, workers)
-	if err := o.run(workers, o.runs.parts(o.size)+o.batch.parts(o.size)); err != nil {
+	if err := o.run(workers, o.once.parts(o.size)+o.batch.parts(o.size)); err != nil {
 		return fmt.Errorf("%w (%s)", err, op)
 	}
 	return nil
@@ -392,11 +389,11 @@ func (o *Optimizer) part(part int) error {
 		hi := min(lo+o.size, o.grads.Rows)
 		return o.use(rows(o.grads, lo, hi), lo)
 	}
-	if parts := o.runs.parts(o.size); part >= parts {
+	if parts := o.once.parts(o.size); part >= parts {
 		lo, hi := o.batch.span(part-parts, o.size)
 		return o.batch.pieces(lo, hi, o)
 	}
-	return o.straight(part*o.size, min((part+1)*o.size, o.runs.in.Len()))
+	return o.straight(part*o.size, min((part+1)*o.size, len(o.once.ids)))
 }
 
 // use applies the gradients of rows lo to lo+grads.Rows-1 of the step.
@@ -406,25 +403,16 @@ func (o *Optimizer) use(grads rowvec.Matrix, lo int) error {
 	return apply(&u)
 }
 
-// straight applies the rows of the batch from lo on and below hi that are the gradients of ids which occur once.
+// straight applies the rows of the batch that are the gradients of ids which occur once, those from lo on and below hi.
 func (o *Optimizer) straight(lo, hi int) error {
-	u, in := o.now, &o.runs.in
-	for {
-		from, to := o.runs.next(lo, hi)
-		if from == to {
-			return nil
-		}
-		u.IDs, u.Wide = in.ids.slice(from, to).first, in.ids.wide()
-		u.Grad, u.More = rows(o.runs.rows, from, to), in.Len()-to
-		if err := apply(&u); err != nil {
-			return err
-		}
-		lo = to
-	}
+	u := o.now
+	u.IDs, u.Grad, u.Places = unsafe.Pointer(&o.once.ids[lo]), o.batch.rows, o.once.places[lo:hi]
+	u.More = len(o.once.ids) - hi
+	return apply(&u)
 }
 
 func apply(u *forward.Update) error {
-	if u.Grad.Rows > 0 && forward.Apply(*u) < u.Grad.Rows {
+	if n := u.Len(); n > 0 && forward.Apply(*u) < n {
 		return rowvec.ErrChanged
 	}
 	return nil

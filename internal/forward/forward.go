@@ -84,16 +84,25 @@ type Drop struct {
 // cache anyway.
 var Dropout func(d Drop) (fetched bool)
 
-// Update is a step of an optimizer on rows of Table, one for each row of Grad.
+// Update is a step of an optimizer on rows of Table, one for each row of Grad or each of its Places.
 type Update struct {
 	Method               Method
 	Table, First, Second kernels.Matrix // and what the method keeps of it; RowAdagrad has one column
-	IDs                  unsafe.Pointer // of Grad.Rows uint32, or uint64 if they are Wide; Grad has rows
+	IDs                  unsafe.Pointer // one uint32 for each, or uint64 if they are Wide; there are some
 	Wide                 bool
 	Grad                 kernels.Matrix
+	Places               []int // ascending, the row of Grad for each id; nil where these are all rows in their order
 	Rate, Decay, Epsilon float32
 	Adam                 kernels.AdamStep
 	More                 int // as of Rows
+}
+
+// Len returns the number of ids.
+func (u *Update) Len() int {
+	if u.Places != nil {
+		return len(u.Places)
+	}
+	return u.Grad.Rows
 }
 
 // Method is an update of package rowvec.
