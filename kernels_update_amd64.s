@@ -46,10 +46,11 @@
 	ADDQ  rowArgs_table(BX), R12;           \
 found:
 
-// What is prefetched for each block: lines of one, two or three matrices.
+// What is prefetched for each block: lines of grad and of one, two or three matrices by ids.
 
 #define AHEAD1 \
-	PREFETCHT1 (R12)(DX*1)
+	PREFETCHT1 (R12)(DX*1); \
+	LINEAR(0)
 
 #define AHEAD2 \
 	AHEAD1;                \
@@ -258,7 +259,7 @@ TEXT ·updateRowAdagradAVX2(SB), NOSPLIT, $0-16
 row:
 	ROW_ID
 	SUM
-	ROW_TABLE
+	ROW_TABLE(LINEAR)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVL $64, DX
@@ -297,7 +298,7 @@ squaresDone:
 	VADDPS Y1, Y0, Y0
 	FACTOR
 	VBROADCASTSS X0, Y15
-	COLUMNS_AVX2(ADD_SCALED, VECTOR)
+	COLUMNS_AVX2(ADD_SCALED)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -363,7 +364,7 @@ TEXT ·updateRowAdagradAVX512(SB), NOSPLIT, $0-16
 row:
 	ROW_ID
 	SUM
-	ROW_TABLE
+	ROW_TABLE(LINEAR)
 	VXORPS Z0, Z0, Z0
 	XORL  DX, DX
 	TESTQ CX, CX
@@ -384,7 +385,7 @@ squaresTail:
 	VADDPS  Y1, Y0, Y0
 	FACTOR
 	VBROADCASTSS X0, Z15
-	COLUMNS_AVX512(ADD_SCALED, VECTOR)
+	COLUMNS_AVX512(ADD_SCALED)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET

@@ -27,18 +27,27 @@
 	XORL R9, R9
 
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
-// rowArgs.burst bytes at once, or if that is 0, all of it from R12 on while this row is done; R12 is 0 otherwise. ROW_ID
-// is the part of it that has the id in R10, checked, and ROW_TABLE the rest.
+// rowArgs.burst bytes at once, or if that is 0, all of it from R12 on while this row is done; R12 is 0 otherwise. As much is
+// prefetched of linear rows, but where they are written past the caches: ROW_STREAM. ROW_ID is the part that has the id in
+// R10, checked, and ROW_TABLE the rest.
+
+#define LINEAR(off) PREFETCHT1 (const_linearAhead+off)(DI)(DX*1)
+#define NO_LINEAR(off)
+
 #define ROW \
 	ROW_ID; \
-	ROW_TABLE
+	ROW_TABLE(LINEAR)
+
+#define ROW_STREAM \
+	ROW_ID; \
+	ROW_TABLE(NO_LINEAR)
 
 #define ROW_ID \
 	ID(R8, rowArgs_wide(BX), R9, R10); \
 	CMPQ R10, rowArgs_limit(BX);       \
 	JAE  done
 
-#define ROW_TABLE \
+#define ROW_TABLE(LINEAR) \
 	IMULQ      rowArgs_tableStride(BX), R10;  \
 	ADDQ       SI, R10;                       \
 	XORL       R12, R12;                      \
@@ -56,6 +65,7 @@
 	JEQ        found;                         \
 line: \
 	PREFETCHT1 (R12);                         \
+	LINEAR(-64);                              \
 	ADDQ       $64, R12;                      \
 	SUBQ       $64, DX;                       \
 	JGT        line;                          \
@@ -165,12 +175,20 @@ single: \
 	JEQ   columnsDone;                    \
 	KERNEL(SINGLE, SINGLE, X15, 0, DX, X0, X1)
 
-#define LINES_AVX2 \
+#define LINES_STREAM \
 	PREFETCHT1 (R12)(DX*1); \
 	PREFETCHT1 64(R12)(DX*1)
 
-#define COLUMNS_AVX2(KERNEL, STORE) \
-	COLUMNS(KERNEL, STORE, LINES_AVX2, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+#define LINES_AVX2 \
+	LINES_STREAM; \
+	LINEAR(0);    \
+	LINEAR(64)
+
+#define COLUMNS_AVX2(KERNEL) \
+	COLUMNS(KERNEL, VECTOR, LINES_AVX2, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+
+#define COLUMNS_STREAM(KERNEL) \
+	COLUMNS(KERNEL, STREAM, LINES_STREAM, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -219,10 +237,12 @@ single: \
 #define LINES_AVX512 \
 	LINES_AVX2;                \
 	PREFETCHT1 128(R12)(DX*1); \
-	PREFETCHT1 192(R12)(DX*1)
+	PREFETCHT1 192(R12)(DX*1); \
+	LINEAR(128);               \
+	LINEAR(192)
 
-#define COLUMNS_AVX512(KERNEL, STORE) \
-	COLUMNS(KERNEL, STORE, LINES_AVX512, TAIL_AVX512, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+#define COLUMNS_AVX512(KERNEL) \
+	COLUMNS(KERNEL, VECTOR, LINES_AVX512, TAIL_AVX512, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \
