@@ -24,6 +24,9 @@ type hint struct {
 	stream bool // the result is too large for the caches
 	more   int  // ids behind those of the call that may be read: what they choose comes next; below 0: all are in cache
 
+	// follows says that a call has come before whose ids behind its own were those of this one.
+	follows bool
+
 	// places are, for kernels that add to a table, the linear row of each id, ascending; nil where these are all rows in
 	// their order.
 	places []int
@@ -40,7 +43,7 @@ func forwardRows(r forward.Rows) int {
 }
 
 func forwardIDs[I ID](r *forward.Rows, ids []I) int {
-	h := hint{stream: r.Stream, more: r.More}
+	h := hint{stream: r.Stream, more: r.More, follows: r.Follows}
 	switch {
 	case r.At != nil:
 		return embedAt(&r.Dst, &r.Table, ids, r.Scale, &r.Positions, r.At, h)
@@ -68,10 +71,11 @@ func normaliseInSteps(n *forward.Normal) (done int) {
 }
 
 func scatterRows(r forward.Rows) int {
+	h := hint{more: r.More, follows: r.Follows}
 	if r.Wide {
-		return scatterAdd(&r.Table, unsafe.Slice((*uint64)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, hint{more: r.More})
+		return scatterAdd(&r.Table, unsafe.Slice((*uint64)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, h)
 	}
-	return scatterAdd(&r.Table, unsafe.Slice((*uint32)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, hint{more: r.More})
+	return scatterAdd(&r.Table, unsafe.Slice((*uint32)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, h)
 }
 
 // copyRows is a gather of all rows in their order.
@@ -100,7 +104,7 @@ func updateIDs[I ID](u *forward.Update, ids []I) int {
 	if u.Places != nil && !takesPlaces(u) {
 		return updateRuns(u, ids)
 	}
-	h := hint{more: u.More, places: u.Places}
+	h := hint{more: u.More, follows: u.Follows, places: u.Places}
 	switch u.Method {
 	case forward.Adagrad:
 		return updateAdagrad(&u.Table, &u.First, ids, &u.Grad, u.Rate, u.Epsilon, h)

@@ -182,6 +182,13 @@ func scale(dst []float32, alpha float32) {
 //go:noinline
 func scaleChunk(dst []float32, alpha float32) { vek32.MulNumber_Inplace(dst, alpha) }
 
+func fetchRows(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int) {
+	fetchRowsAVX2(table, stride, ids, wide, n, bytes)
+}
+
+//go:noescape
+func fetchRowsAVX2(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
+
 //go:noescape
 func gatherAVX2(a *rowArgs) (done int)
 

@@ -265,6 +265,39 @@ row:
 	MOVQ R9, done+8(FP)
 	RET
 
+// func fetchRowsAVX2(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
+// for _, id := range ids[:n] { prefetch(table[id][:bytes]) }, longBurst bytes of each row at a time
+// R13 are the bytes left of each row, R12 those to prefetch now.
+TEXT ·fetchRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ table+0(FP), SI
+	MOVQ stride+8(FP), DI
+	MOVQ ids+16(FP), R8
+	MOVQ wide+24(FP), R11
+	MOVQ n+32(FP), CX
+	MOVQ bytes+40(FP), R13
+piece:
+	MOVL $const_longBurst, R12
+	CMPQ R13, R12
+	CMOVQLT R13, R12
+	XORL R9, R9
+row:
+	ID(R8, R11, R9, R10)
+	IMULQ DI, R10
+	ADDQ SI, R10
+	MOVQ R12, DX
+line:
+	PREFETCHT1 (R10)
+	ADDQ $64, R10
+	SUBQ $64, DX
+	JGT  line
+	INCQ R9
+	CMPQ R9, CX
+	JLT  row
+	ADDQ $const_longBurst, SI
+	SUBQ $const_longBurst, R13
+	JGT  piece
+	RET
+
 // func copyRowAVX2(dst, src *float32, n, size int)
 // copy(dst, src), where src is a row of a table of size elements; it is prefetched if that is large
 // and the row is not long

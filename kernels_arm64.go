@@ -72,6 +72,13 @@ func scale(dst []float32, alpha float32) {
 	gatherScaled(&m, &m, id[:], alpha, hint{})
 }
 
+func fetchRows(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int) {
+	fetchRowsNEON(table, stride, ids, wide, n, bytes)
+}
+
+//go:noescape
+func fetchRowsNEON(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
+
 //go:noescape
 func gatherNEON(a *rowArgs) (done int)
 

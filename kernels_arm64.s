@@ -183,6 +183,38 @@ upTo8: \
 	SUB  $16, R8;        \
 	SHORT_LOOP(KERNEL, FMOVQ, short4)
 
+// func fetchRowsNEON(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
+// for _, id := range ids[:n] { prefetch(table[id][:bytes]) }, longBurst bytes of each row at a time
+// R15 are the bytes left of each row, R13 those to prefetch now.
+TEXT ·fetchRowsNEON(SB), NOSPLIT, $0-48
+	MOVD table+0(FP), R2
+	MOVD stride+8(FP), R9
+	MOVD ids+16(FP), R3
+	MOVD wide+24(FP), R11
+	MOVD n+32(FP), R12
+	MOVD bytes+40(FP), R15
+piece:
+	MOVD $const_longBurst, R13
+	CMP  R13, R15
+	CSEL LT, R15, R13, R13
+	MOVD ZR, R4
+row:
+	ID(R3, R11, R4, R5)
+	MADD R9, R2, R5, R5
+	MOVD R13, R24
+line:
+	PRFM (R5), PLDL2KEEP
+	ADD  $64, R5
+	SUBS $64, R24
+	BGT  line
+	ADD  $1, R4
+	CMP  R12, R4
+	BLT  row
+	ADD  $const_longBurst, R2
+	SUBS $const_longBurst, R15
+	BGT  piece
+	RET
+
 // func gatherNEON(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherNEON(SB), NOSPLIT, $0-16

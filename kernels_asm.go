@@ -198,6 +198,26 @@ func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
 	return min(ahead, max(longBytes/bytes, 1)), burst
 }
 
+// fetch prefetches the first rows that ids choose, which no row before them does, and no more than wholeBytes of each: of all
+// of them the first KiB, then the next, since the processor's own prefetcher goes on from there. On a Zen 4, ns per row without
+// it, where it takes one row after the other, and so; fresh ids, medians of 101 interleaved rounds:
+//
+//	table, ids                gather            scatter-add       embed
+//	50,257 x 768     2        656  686  571     646  471  381     651  501  406
+//	50,257 x 768     4        556  413  286     554  386  341     554  418  326
+//	50,257 x 768     8        556  528  441     555  406  361     572  411  374
+//	50,257 x 768    16        493  381  350     434  325  319     433  341  330
+//	50,257 x 768   128        262  245  244     247  232  235     300  289  290
+//	1,000,000 x 512 16        362  249  244     566  422  369     403  304  313
+//	1,000,000 x 64  32       83.9      42.2    79.5      33.8    96.1      34.8
+//	1,000,000 x 64 128       40.1      30.6    44.9      33.2    46.6      34.1
+func fetch[I ID](table *Matrix, ids []I, ahead int, h hint) {
+	if ahead > 0 && !h.follows {
+		n, bytes := min(len(ids), ahead), min(table.Cols*4, wholeBytes)
+		fetchRows(&table.Data[0], uintptr(table.Stride)*4, unsafe.Pointer(&ids[0]), wide(ids), n, bytes)
+	}
+}
+
 // element returns the address of the element that lies i behind p in the same slice.
 func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), i*4)) }
 
@@ -210,6 +230,7 @@ func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 	if h.more >= 0 {
 		ahead, burst = prefetch(linear, table, h.more, stream)
 	}
+	fetch(table, ids, ahead, h)
 	return rowArgs{
 		linear:       &linear.Data[0],
 		linearStride: uintptr(linear.Stride) * 4,

@@ -103,6 +103,7 @@ func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
 	ahead, burst := bagPrefetch(table)
+	fetch(table, ids, ahead, hint{})
 	return bagArgs{
 		dst:         &dst.Data[0],
 		dstStride:   uintptr(dst.Stride) * 4,

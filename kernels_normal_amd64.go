@@ -70,7 +70,7 @@ func normaliseIDs[I uint32 | uint64](n *forward.Normal, ids []I) (done int) {
 	dst, table := &n.Dst, &n.Table
 	race.ReadRows(table, ids)
 	race.Read(unsafe.SliceData(n.Beta), dst.Cols)
-	a := sumArgs{rowArgs: rowsByID(dst, table, ids, hint{more: n.More})}
+	a := sumArgs{rowArgs: rowsByID(dst, table, ids, hint{more: n.More, follows: n.Follows})}
 	a.cols, a.scale = dst.Cols, n.Scale
 	switch {
 	case n.At != nil:

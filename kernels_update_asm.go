@@ -117,6 +117,7 @@ func updateAdagrad[I ID](table, sums *Matrix, ids []I, grad *Matrix, rate, epsil
 	a := updateByID(table, ids, grad, 2, rate, epsilon, h)
 	race.WriteRows(sums, ids)
 	a.first, a.firstStride = &sums.Data[0], uintptr(sums.Stride)*4
+	fetch(sums, ids, a.ahead, h)
 	return a.run(opUpdateAdagrad, len(ids), table.Cols, h.places)
 }
 
@@ -164,6 +165,8 @@ func updateAdam[I ID](table, means, squares *Matrix, ids []I, grad *Matrix, step
 	race.WriteRows(squares, ids)
 	a.first, a.firstStride = &means.Data[0], uintptr(means.Stride)*4
 	a.second, a.secondStride = &squares.Data[0], uintptr(squares.Stride)*4
+	fetch(means, ids, a.ahead, h)
+	fetch(squares, ids, a.ahead, h)
 	a.meanWeight, a.squareWeight, a.keep = step.MeanWeight, step.SquareWeight, step.Keep
 	return a.run(opUpdateAdam, len(ids), table.Cols, h.places)
 }

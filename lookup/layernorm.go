@@ -91,7 +91,7 @@ func (g *normGradients) compute(
 	p := passes.Get().(*pass)
 	p.Layer, p.table, p.in, p.out, p.stored = *l, table, in, dOut, stored
 	p.mask, p.drops, p.pieces = mask, mask.Threshold() > 0, true
-	p.before = *g
+	p.before, p.size = *g, normRows
 	scratch, err := p.computeOnce(op)
 	if err != nil {
 		return p.end(op, err)

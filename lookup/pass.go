@@ -335,7 +335,7 @@ func (p *pass) forwardNormal(dst rowvec.Matrix, lo, end int) error {
 				r.Seq = 1 // type 0, over and over
 			}
 		}
-		r.Dst = rows(dst, lo-first, lo-first+n)
+		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), p.follows(lo)
 		if err := p.in.ids.slice(lo, lo+n).normalise(&r, end-lo-n); err != nil {
 			return err
 		}
@@ -381,7 +381,7 @@ func (p *pass) forwardRows(dst rowvec.Matrix, lo, end int) error {
 	first, hi := lo, lo+dst.Rows
 	r := p.rows()
 	if p.positions == nil {
-		r.Dst = dst
+		r.Dst, r.Follows = dst, p.follows(lo)
 		return p.in.ids.slice(lo, hi).forward(&r, end-hi)
 	}
 	r.Positions = p.table
@@ -398,7 +398,7 @@ func (p *pass) forwardRows(dst rowvec.Matrix, lo, end int) error {
 		} else {
 			r.Start, r.Seq, n = p.in.run(lo, hi)
 		}
-		r.Dst = rows(dst, lo-first, lo-first+n)
+		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), p.follows(lo)
 		if err := p.in.ids.slice(lo, lo+n).forward(&r, end-lo-n); err != nil {
 			return err
 		}
@@ -414,12 +414,15 @@ func (p *pass) rows() forward.Rows {
 	}
 }
 
+// follows reports whether rows from lo on come behind others of their part.
+func (p *pass) follows(lo int) bool { return lo%p.size != 0 }
+
 // forwardSegments is forwardRows where there are segments, which are positions to the kernels. Those of the layer come
 // behind them.
 func (p *pass) forwardSegments(dst rowvec.Matrix, lo, end int) error {
 	hi := lo + dst.Rows
 	r := p.rows()
-	r.Dst, r.Positions = dst, p.segments.weight
+	r.Dst, r.Follows, r.Positions = dst, p.follows(lo), p.segments.weight
 	if p.in.typed {
 		r.At = p.in.types[lo:hi]
 	} else {
@@ -489,7 +492,7 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 		if start < 0 || start > p.positions.Limit()-r.Seq { // all have been checked
 			return rowvec.ErrChanged
 		}
-		r.Dst = rows(dst, lo-first, lo-first+n)
+		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), p.follows(lo)
 		if r.Positions = r.Dst; n > r.Seq || r.Stream || !addsInPlace() {
 			if scratch == nil {
 				scratch = scratchOf(most * dim)
@@ -690,14 +693,15 @@ func (p *pass) backwardRows(grads *perParameter[rowvec.Matrix], dOut rowvec.Matr
 func (e *Embedding) backward(grad rowvec.Matrix, all view, first int, dOut rowvec.Matrix) error {
 	ids := all.slice(first, first+dOut.Rows)
 	if e.padding < 0 {
-		return ids.scatterAdd(grad, e.scale, dOut, all.n-first-dOut.Rows)
+		return ids.scatterAdd(grad, e.scale, dOut, all.n-first-dOut.Rows, first > 0)
 	}
 	for lo := 0; ; {
 		from, to := ids.runWithout(e.padding, lo)
 		if from == to {
 			return nil
 		}
-		if err := ids.slice(from, to).scatterAdd(grad, e.scale, rows(dOut, from, to), all.n-first-to); err != nil {
+		follows := from == 0 && first > 0 // padding comes in long runs
+		if err := ids.slice(from, to).scatterAdd(grad, e.scale, rows(dOut, from, to), all.n-first-to, follows); err != nil {
 			return err
 		}
 		lo = to

@@ -100,10 +100,10 @@ func (v view) normalise(n *forward.Normal, more int) error {
 	return nil
 }
 
-// scatterAdd is rowvec.ScatterAdd with ids that have passed check, more of which come next.
-func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix, more int) error {
+// scatterAdd is rowvec.ScatterAdd with ids that have passed check, more of which come next, and which may follow others.
+func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix, more int, follows bool) error {
 	if src.Rows > 0 && forward.ScatterAdd(forward.Rows{
-		Dst: src, Table: dst, IDs: v.first, Wide: v.wide(), Scale: alpha, More: more,
+		Dst: src, Table: dst, IDs: v.first, Wide: v.wide(), Scale: alpha, More: more, Follows: follows,
 	}) < src.Rows {
 		return rowvec.ErrChanged
 	}

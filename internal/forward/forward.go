@@ -26,6 +26,8 @@ type Rows struct {
 	// More is the number of ids behind those of the rows, which may be read: what they choose comes next, and is worth
 	// prefetching. It is below 0 where all rows have been fetched before.
 	More int
+	// Follows says that these ids were those behind the rows of a call before, so that the first of them are fetched.
+	Follows bool
 }
 
 // Do does rows whose arguments have all been checked, and returns the number done: fewer if an id has changed since.
@@ -94,7 +96,8 @@ type Update struct {
 	Places               []int // ascending, the row of Grad for each id; nil where these are all rows in their order
 	Rate, Decay, Epsilon float32
 	Adam                 kernels.AdamStep
-	More                 int // as of Rows
+	More                 int  // as of Rows
+	Follows              bool // likewise
 }
 
 // Len returns the number of ids.
