@@ -199,8 +199,8 @@ func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
 }
 
 // fetch prefetches the first rows that ids choose, which no row before them does, and no more than wholeBytes of each: of all
-// of them the first KiB, then the next, since the processor's own prefetcher goes on from there. On a Zen 4, ns per row without
-// it, where it takes one row after the other, and so; fresh ids, medians of 101 interleaved rounds:
+// of them the first KiB, then the next, since the processor's own prefetcher goes on from there. On a Zen 4, ns per row
+// without it, where it takes one row after the other, and so; fresh ids, medians of 101 interleaved rounds:
 //
 //	table, ids                gather            scatter-add       embed
 //	50,257 x 768     2        656  686  571     646  471  381     651  501  406

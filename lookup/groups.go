@@ -274,7 +274,7 @@ type singles struct {
 
 // take takes the ids that occur once out of the groups of a batch of n ids.
 func (s *singles) take(g *groups, n int) {
-	byPlace := sized(s.ids, n) // an id and 1
+	byPlace := sized(s.ids, n) // 1 more than the id, or 0
 	clear(byPlace)
 	kept, places := 0, 0
 	for i, id := range g.ids {
