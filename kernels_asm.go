@@ -211,6 +211,9 @@ func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
 //	1,000,000 x 512 16        362  249  244     566  422  369     403  304  313
 //	1,000,000 x 64  32       83.9      42.2    79.5      33.8    96.1      34.8
 //	1,000,000 x 64 128       40.1      30.6    44.9      33.2    46.6      34.1
+//
+// Rows of 768 that are in the first or second level take 14 ns longer so: a gather of 2 of them 61 and not 47 each, of 8 75 and
+// not 60.
 func fetch[I ID](table *Matrix, ids []I, ahead int, h hint) {
 	if ahead > 0 && !h.follows {
 		n, bytes := min(len(ids), ahead), min(table.Cols*4, wholeBytes)
