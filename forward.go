@@ -116,13 +116,13 @@ func updateIDs[I ID](u *forward.Update, ids []I) int {
 	return updateSGD(&u.Table, ids, &u.Grad, u.Rate, u.Decay, h)
 }
 
-// updateRuns is updateIDs for each run of places by itself.
+// updateRuns is updateIDs for each run of places by itself, where nothing is prefetched.
 func updateRuns[I ID](u *forward.Update, ids []I) int {
 	r := *u
 	r.Places = nil
 	for lo, n := 0, 0; lo < len(ids); lo += n {
-		n = run(u.Places[lo:])
-		r.Grad, r.More = rowsOf(u.Grad, u.Places[lo], n), u.More+len(ids)-lo-n
+		n = runLength(u.Places[lo:])
+		r.Grad = rowsOf(u.Grad, u.Places[lo], n)
 		if done := updateIDs(&r, ids[lo:lo+n]); done < n {
 			return lo + done
 		}
@@ -130,8 +130,8 @@ func updateRuns[I ID](u *forward.Update, ids []I) int {
 	return len(ids)
 }
 
-// run returns how many places follow each other from the first one on.
-func run(places []int) int {
+// runLength returns how many places follow each other from the first one on.
+func runLength(places []int) int {
 	n := 1
 	for n < len(places) && places[n] == places[n-1]+1 {
 		n++

@@ -72,6 +72,7 @@ func scale(dst []float32, alpha float32) {
 	gatherScaled(&m, &m, id[:], alpha, hint{})
 }
 
+// fetchRows prefetches so many bytes of the rows that n ids choose.
 func fetchRows(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int) {
 	fetchRowsNEON(table, stride, ids, wide, n, bytes)
 }

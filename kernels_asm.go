@@ -108,7 +108,7 @@ func (a rowArgs) runChunks(k op, n int, places []int) int {
 func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 	row := first
 	if places != nil {
-		row, n = places[first], run(places[first:first+n])
+		row, n = places[first], runLength(places[first:first+n])
 	}
 	a.n, a.readable = n, a.readable-first
 	a.linear = (*float32)(unsafe.Add(unsafe.Pointer(a.linear), uintptr(row)*a.linearStride))
@@ -200,7 +200,8 @@ func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
 
 // fetch prefetches the first rows that ids choose, which no row before them does, and no more than wholeBytes of each: of all
 // of them the first KiB, then the next, since the processor's own prefetcher goes on from there. On a Zen 4, ns per row
-// without it, where it takes one row after the other, and so; fresh ids, medians of 101 interleaved rounds:
+// without it, where it takes one row after the other, and so, which is the same up to 1 KiB; fresh ids in one call after the
+// other, medians of 101 interleaved rounds. With nothing in any cache, 0.8 to 1 of the time.
 //
 //	table, ids                gather            scatter-add       embed
 //	50,257 x 768     2        656  686  571     646  471  381     651  501  406

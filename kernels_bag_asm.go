@@ -73,8 +73,8 @@ const bagCachedBytes = 2 << 20
 
 // bagPiece is how many bytes of a row are prefetched at once, a power of two, bagAhead rows ahead. A chunk of rows is walked
 // by blocks of columns, and whoever fetches whole rows with the first block leaves memory idle during the others. On a Zen 4,
-// ns per id in bags of 2, 10 and 50, where the first block fetches whole rows and where they are fetched in such pieces,
-// medians of 21, tables in no cache:
+// ns per id in bags of 2, 10 and 50, where the first block fetches whole rows and where they are fetched in such pieces, both
+// 8 rows ahead, medians of 21, tables in no cache:
 //
 //	                 AVX-512                          AVX2
 //	50,257 x 768      510   390    364  281   313  250   662   531   401  312   419  269
@@ -82,9 +82,10 @@ const bagCachedBytes = 2 << 20
 //	20,000 x 2,048   1830  1392   1266  988  1183  941  1905  1553  1305  939  1161  802
 //	 1,302 x 768      340   292    156  134   140  113   352   344   245  204   214  178
 //
-// Pieces of 1 KiB take as long with AVX-512, and with AVX2 10 percent longer. A table that is in a cache but for its lookups
-// takes 5 to 15 percent longer up to 6 MB (833 x 768: 49.0 and 51.7 in bags of 10, with AVX2 55.5 and 63.9), and less from
-// there on (8,192 x 768: 203 and 122, 262 and 185).
+// Pieces of 1 KiB take as long with AVX-512, and with AVX2 5 to 15 percent longer. 16 rows ahead take as long as 8 there, and
+// less where a third level holds the table: of 8,192 x 768 in bags of 10 203 ns, 122 in pieces 8 rows ahead and 115 with 16,
+// with AVX2 262, 185 and 159. Tables of 2 to 6 MB that stay in caches take up to 15 percent longer: of 833 x 768 49.0 and
+// 51.4, with AVX2 55.5 and 64.1.
 const (
 	bagPiece = 512
 	bagAhead = 16

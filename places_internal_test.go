@@ -11,7 +11,7 @@ import (
 	"github.com/rowvec/rowvec/internal/isatest"
 )
 
-// TestPlaces: an update with places does what one row after the other does, in runs of all lengths, and ends in front of the
+// TestPlaces: an update with places does what one row after the other does, in runs of several lengths, and ends in front of the
 // first id that is out of range.
 func TestPlaces(t *testing.T) {
 	const rows, grads = 400, 700

@@ -28,8 +28,8 @@
 
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
 // rowArgs.burst bytes at once, or if that is 0, all of it from R12 on while this row is done; R12 is 0 otherwise. As much is
-// prefetched of linear rows, but where they are written past the caches: ROW_STREAM. ROW_ID is the part that has the id in
-// R10, checked, and ROW_TABLE the rest.
+// prefetched of linear rows, at once from its end on, but not where they are written past the caches: ROW_STREAM. ROW_ID is
+// the part that has the id in R10, checked, and ROW_TABLE the rest.
 
 #define LINEAR(off) PREFETCHT1 (const_linearAhead+off)(DI)(DX*1)
 #define NO_LINEAR(off)
@@ -47,7 +47,7 @@
 	CMPQ R10, rowArgs_limit(BX);       \
 	JAE  done
 
-#define ROW_TABLE(LINEAR) \
+#define ROW_TABLE(ALSO) \
 	IMULQ      rowArgs_tableStride(BX), R10;  \
 	ADDQ       SI, R10;                       \
 	XORL       R12, R12;                      \
@@ -65,7 +65,7 @@
 	JEQ        found;                         \
 line: \
 	PREFETCHT1 (R12);                         \
-	LINEAR(-64);                              \
+	ALSO(-64);                                \
 	ADDQ       $64, R12;                      \
 	SUBQ       $64, DX;                       \
 	JGT        line;                          \

@@ -1,6 +1,7 @@
 package lookup_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/forward"
@@ -67,5 +68,29 @@ func TestFollows(t *testing.T) {
 				t.Errorf("%d of %d calls begin", begin, calls)
 			}
 		})
+	}
+}
+
+// TestStepsFollow: a step of a batch by one worker begins anew with the ids that occur once, and with those that do not.
+func TestStepsFollow(t *testing.T) {
+	const dim, twice, once = 96, 600, 10
+	apply := forward.Apply
+	defer func() { forward.Apply = apply }()
+	var follows []bool
+	forward.Apply = func(u forward.Update) int {
+		follows = append(follows, u.Follows)
+		return apply(u)
+	}
+	tokens := must(lookup.NewEmbedding(twice+once, dim))
+	optimizer := must(tokens.NewOptimizer(lookup.SGD{}))
+	ids := make([]int, 2*twice+once)
+	for i := range ids {
+		ids[i] = i % (twice + once)
+	}
+	if err := optimizer.StepBatch(tokens, lookup.Sequence(ids), newMatrix(t, len(ids), dim)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []bool{false, false, true, true}; !slices.Equal(follows, want) {
+		t.Errorf("calls follow others: %v, want %v", follows, want)
 	}
 }

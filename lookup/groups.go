@@ -245,6 +245,11 @@ func (s *sums) span(part, size int) (lo, hi int) {
 	return lo, hi
 }
 
+// follows reports whether group lo comes behind another of its part.
+func (s *sums) follows(lo, size int) bool {
+	return lo > 0 && s.offsets[lo-1]/size == s.offsets[lo]/size
+}
+
 // pieces adds up groups lo to hi-1, some at a time in memory that stays in the second-level cache, and hands the sums to u.
 func (s *sums) pieces(lo, hi int, u interface {
 	use(m rowvec.Matrix, lo int) error

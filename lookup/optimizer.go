@@ -399,7 +399,7 @@ func (o *Optimizer) part(part int) error {
 // use applies the gradients of rows lo to lo+grads.Rows-1 of the step.
 func (o *Optimizer) use(grads rowvec.Matrix, lo int) error {
 	u := o.now
-	u.Follows = o.grads.Rows == 0 // some of the batch at a time
+	u.Follows = o.grads.Rows == 0 && o.batch.follows(lo, o.size)
 	u.IDs, u.Grad, u.More = unsafe.Pointer(&o.ids[lo]), grads, len(o.ids)-lo-grads.Rows
 	return apply(&u)
 }
