@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -40,9 +41,16 @@ func heapSlices[I rowvec.ID]() bagLists[I] {
 	}
 }
 
-// compareBags runs the kernels of bags on one shape against their definitions. Whole backing slices are compared, gaps
-// included.
+// compareBags runs the kernels of bags on one shape against their definitions, also with rows prefetched however small the
+// table is. Whole backing slices are compared, gaps included.
 func compareBags[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagLists[I], s bagShape) {
+	t.Helper()
+	compareBagsOf(t, alloc, lists, s)
+	defer tuning.Lower()()
+	compareBagsOf(t, alloc, lists, s)
+}
+
+func compareBagsOf[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagLists[I], s bagShape) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(s.dim), uint64(s.bags)))
 	offsets := lists.offsets(s.bags + 1)

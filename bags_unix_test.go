@@ -8,12 +8,14 @@ import (
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // TestBagsStayWithinTheirIDs has offsets that lead beyond the ids, behind which is nothing, although the last one does not;
 // and a last one that has changed since the chunk was chosen by it: also so that several bags go on with what is there.
 func TestBagsStayWithinTheirIDs(t *testing.T) {
 	ids := guard.Tail[uint32](guard.New(t, 9*4), 9)
+	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
 		for _, cols := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256} {
 			table, _ := NewMatrix(2, cols)

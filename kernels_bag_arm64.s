@@ -5,7 +5,7 @@
 #include "rows_arm64.h"
 
 // Kernels of bags walk the rows of bagArgs by blocks of columns, from left to right, each block by the bags, and each bag
-// by its ids, whose rows are added up in registers.
+// by its ids, whose rows are added up in registers. Long rows come first of all, whole and with their sums in memory: LONG.
 //
 // Registers:
 //	R0   arguments                       R11  whether ids are wide
@@ -14,9 +14,9 @@
 //	R3   ids                             R14  ids that may be read
 //	R4   number of the id                R15  bags
 //	R5   block of the row                R19  bytes between rows of dst
-//	R6   bytes to prefetch of a row      R20  weights
+//	R6   bytes of a row                  R20  weights
 //	R7   where the bag ends              R21  where the last bag ends
-//	R8   number of the bag               R22  columns
+//	R8   number of the bag               R22  columns, of long rows those left
 //	R9   bytes between rows of the table R23  blocks left
 //	R10  limit of ids                    R24, R25  for a moment
 //
@@ -32,6 +32,8 @@
 #define RESUME(LOAD, STORE, off, sums, x) LOAD off(R1), sums
 #define TAKE(LOAD, STORE, off, sums, x) LOAD off(R5), sums
 #define FETCH(LOAD, STORE, off, sums, x) LOAD off(R5), x
+#define FETCH_SECOND(LOAD, STORE, off, sums, x) LOAD off(R16), x
+#define GO_ON(LOAD, STORE, off, sums, x) LOAD off(R6), sums
 #define PUT(LOAD, STORE, off, sums, x) STORE sums, off(R1)
 
 // What is done to one vector of sums, v, number n, with that of a row, x, number m. RAISE keeps what is there unless x is
@@ -39,6 +41,7 @@
 
 #define KEEP(m, x, n, v)
 #define CLEAR(m, x, n, v) VEOR v.B16, v.B16, v.B16
+#define MASK(m, x, n, v) VAND V29.B16, v.B16, v.B16
 #define PLUS(m, x, n, v) VFADD4S(m, n, n)
 #define OVER(m, x, n, v) VFDIV4S(31, n, n)
 
@@ -85,11 +88,11 @@
 #define COLS1(MOVE, DO) PART(MOVE, DO, FMOVS)
 
 // BAG_ROW finds the row of the next id.
-#define BAG_ROW \
-	ID(R3, R11, R4, R5);  \
-	CMP  R10, R5;         \
-	BHS  outside;         \
-	MADD R9, R2, R5, R5
+#define BAG_ROW(row) \
+	ID(R3, R11, R4, row);  \
+	CMP  R10, row;         \
+	BHS  outside;          \
+	MADD R9, R2, row, row
 
 // How the sums of a block begin: with what is there from a part of the bag, or anew. START_MAXIMUM begins with the first
 // row, which is then taken once more.
@@ -113,7 +116,7 @@ start: \
 	MOVD  R1, R5;                   \
 	MOVBU bagArgs_partial(R0), R24; \
 	CBNZ  R24, start;               \
-	BAG_ROW;                        \
+	BAG_ROW(R5);                    \
 start: \
 	BLOCK(TAKE, KEEP)
 
@@ -122,36 +125,29 @@ start: \
 #define END_SUM(BLOCK, store) \
 	MOVBU  bagArgs_mean(R0), R24;  \
 	CBZ    R24, store;             \
-	MOVD   bagArgs_first(R0), R24; \
-	SUB    R24, R7, R24;           \
-	SCVTFS R24, F31;               \
-	VDUP   V31.S[0], V31.S4;       \
+	NUMBER(R7);                    \
 	BLOCK(STAY, OVER)
+
+#define NUMBER(end) \
+	MOVD   bagArgs_first(R0), R24; \
+	SUB    R24, end, R24;          \
+	SCVTFS R24, F31;               \
+	VDUP   V31.S[0], V31.S4
 
 #define END_PLAIN(BLOCK, store)
 
-// The weight of an id, or nothing.
+// The weight of an id, or nothing; and one that has been found before, for the rows to come.
 
-#define WEIGHT \
-	ADD   R4<<2, R20, R24; \
-	VLD1R (R24), [V30.S4]
+#define WEIGHT(weight) \
+	ADD   R4<<2, R20, R24;    \
+	VLD1R (R24), [weight.S4]
 
-#define NO_WEIGHT
+#define NO_WEIGHT(weight)
 
-// PIECE has the next block prefetch another piece of each row, if one begins with it.
-#define PIECE \
-	MOVD bagArgs_table(R0), R24;       \
-	SUB  R24, R2, R24;                 \
-	LSL  $2, R22, R6;                  \
-	SUB  R24, R6, R6;                  \
-	MOVD $const_bagPiece, R25;         \
-	CMP  R25, R6;                      \
-	CSEL LT, R6, R25, R6;              \
-	MOVD bagArgs_ahead(R0), R13;       \
-	TST  $(const_bagPiece-1), R24;     \
-	CSEL EQ, R13, ZR, R13
+#define USE(weight) VORR weight.B16, weight.B16, V30.B16
+#define NO_USE(weight)
 
-// BAGS does one block, size bytes wide, of all bags, and prefetches pieces of rows.
+// BAGS does one block, size bytes wide, of all bags. The first block of a row prefetches all of it.
 #define BAGS(BLOCK, size, START, FACTOR, TERM, END, bag, anew, start, walk, line, near, store) \
 	MOVD bagArgs_table(R0), R24;       \
 	MOVD bagArgs_dst(R0), R1;          \
@@ -180,8 +176,8 @@ line: \
 	SUBS $64, R24;                     \
 	BGT  line;                         \
 near: \
-	BAG_ROW;                           \
-	FACTOR;                            \
+	BAG_ROW(R5);                       \
+	FACTOR(V30);                       \
 	BLOCK(FETCH, TERM);                \
 	ADD  $1, R4;                       \
 	CMP  R7, R4;                       \
@@ -196,13 +192,193 @@ store: \
 	CMP  R21, R4;                      \
 	BNE  changed;                      \
 	ADD  $size, R2;                    \
-	PIECE
+	MOVD ZR, R13
+
+// LONG does what there is of long rows in spans of 32 columns, and leaves the rest to blocks: each bag row by row, or two rows
+// at once, with the sums in the bag's row. By blocks, rows that are in no cache would be fetched piece by piece.
+//
+// Registers that differ:
+//	R1   the bag's row                   R17, R26  rows to prefetch
+//	R4   number of the next id           R23       bytes of a row
+//	R5   row, or the first of two        V27, V28  weights
+//	R6   from where the sums go on       V29       all bits set, or none where sums begin anew
+//	R16  the second row
+
+#define ONE_ROW(USE, TERM) \
+	COLS32(GO_ON, MASK); \
+	USE(V27);            \
+	COLS32(FETCH, TERM); \
+	COLS32(PUT, KEEP)
+
+#define TWO_ROWS(USE, TERM) \
+	COLS32(GO_ON, MASK);        \
+	USE(V27);                   \
+	COLS32(FETCH, TERM);        \
+	USE(V28);                   \
+	COLS32(FETCH_SECOND, TERM); \
+	COLS32(PUT, KEEP)
+
+#define NO_ROW(USE, TERM) \
+	COLS32(STAY, CLEAR); \
+	COLS32(PUT, KEEP)
+
+#define ROW_OVER(USE, TERM) \
+	COLS32(RESUME, OVER); \
+	COLS32(PUT, KEEP)
+
+// ALONG does ROWS along the row of a bag and then goes back to its beginning. ALONG_AHEAD also prefetches one row or two, all of
+// it, and so also what blocks will do.
+
+#define SPANS(ROWS, USE, TERM) \
+	ROWS(USE, TERM); \
+	ADD  $128, R1;   \
+	ADD  $128, R5;   \
+	ADD  $128, R6;   \
+	ADD  $128, R16;  \
+	SUBS $128, R24
+
+#define ALONG(ROWS, USE, TERM, along) \
+	MOVD R23, R24;          \
+along: \
+	SPANS(ROWS, USE, TERM); \
+	BGT  along;             \
+	SUB  R23, R1
+
+#define ALONG_AHEAD(LINES, ROWS, USE, TERM, along) \
+	MOVD R23, R24;          \
+along: \
+	LINES;                  \
+	SPANS(ROWS, USE, TERM); \
+	BGT  along;             \
+	SUB  R23, R1;           \
+	TST  $31, R22;          \
+	BEQ  longNext;          \
+	LINES;                  \
+	B    longNext
+
+#define LINES_AHEAD \
+	PRFM (R17), PLDL2KEEP; \
+	ADD  $64, R17;         \
+	PRFM (R17), PLDL2KEEP; \
+	ADD  $64, R17
+
+#define LINES_OF_TWO_AHEAD \
+	LINES_AHEAD;           \
+	PRFM (R26), PLDL2KEEP; \
+	ADD  $64, R26;         \
+	PRFM (R26), PLDL2KEEP; \
+	ADD  $64, R26
+
+// LONG_ROW finds the row of the next id and its weight, LONG_ROW_AHEAD that of another one.
+
+#define LONG_ROW(FACTOR, row, weight) \
+	BAG_ROW(row);   \
+	FACTOR(weight); \
+	ADD  $1, R4
+
+#define LONG_ROW_AHEAD(row) \
+	ID(R3, R11, R24, row); \
+	MADD R9, R2, row, row
+
+// FROM finds where the sums go on: at the first row of a bag, and from then on in the bag's. Nothing is kept of a row that is
+// still to be added, but all of one that is taken twice.
+
+#define FROM \
+	MOVW  bagArgs_keep(R0), R24; \
+	CMP   $0, R24;               \
+	CSEL  EQ, R5, R1, R6;        \
+	MOVD  $-1, R25;              \
+	MOVW  R25, bagArgs_keep(R0)
+
+#define FROM_SUM \
+	FROM;               \
+	VDUP  R24, V29.S4
+
+#define FROM_MAXIMUM \
+	FROM;               \
+	VDUP  R25, V29.S4
+
+// LONG_AHEAD finds the row to prefetch for the last one that was found.
+#define LONG_AHEAD(near) \
+	ADD  R13, R4, R24; \
+	SUB  $1, R24;      \
+	CMP  R14, R24;     \
+	BGE  near;         \
+	LONG_ROW_AHEAD(R17)
+
+#define END_LONG_SUM \
+	MOVBU  bagArgs_mean(R0), R24;  \
+	CBZ    R24, longStore;         \
+	NUMBER(R4);                    \
+	ALONG(ROW_OVER, NO_USE, PLUS, over)
+
+#define END_LONG_PLAIN
+
+#define LONG(FACTOR, USE, BEGIN, TERM, END) \
+	CMP   $128, R22;                \
+	BLE   short;                    \
+	CBZ   R13, short;               \
+	MOVD  bagArgs_dst(R0), R1;      \
+	MOVD  bagArgs_next(R0), R4;     \
+	AND   $~31, R22, R23;           \
+	LSL   $2, R23;                  \
+	MOVD  ZR, R8;                   \
+longBag: \
+	MOVD  (R12)(R8<<3), R7;         \
+	CMP   R4, R7;                   \
+	BLT   changed;                  \
+	CMP   R21, R7;                  \
+	BGT   changed;                  \
+	MOVBU bagArgs_partial(R0), R24; \
+	NEG   R24, R24;                 \
+	MOVW  R24, bagArgs_keep(R0);    \
+	CBNZ  R24, longRows;            \
+	MOVD  R4, bagArgs_first(R0);    \
+longRows: \
+	SUB   R4, R7, R24;              \
+	CMP   $1, R24;                  \
+	BEQ   longOne;                  \
+	BLT   longNone;                 \
+	LONG_ROW(FACTOR, R5, V27);      \
+	LONG_ROW(FACTOR, R16, V28);     \
+	BEGIN;                          \
+	LONG_AHEAD(twoNear);            \
+	SUB   $1, R24;                  \
+	LONG_ROW_AHEAD(R26);            \
+	ALONG_AHEAD(LINES_OF_TWO_AHEAD, TWO_ROWS, USE, TERM, twoAhead); \
+twoNear: \
+	ALONG(TWO_ROWS, USE, TERM, twoRows); \
+	B     longNext;                 \
+longOne: \
+	LONG_ROW(FACTOR, R5, V27);      \
+	BEGIN;                          \
+	LONG_AHEAD(oneNear);            \
+	ALONG_AHEAD(LINES_AHEAD, ONE_ROW, USE, TERM, oneAhead); \
+oneNear: \
+	ALONG(ONE_ROW, USE, TERM, oneRow); \
+longNext: \
+	CMP   R4, R7;                   \
+	BGT   longRows;                 \
+	END;                            \
+	B     longStore;                \
+longNone: \
+	ALONG(NO_ROW, USE, TERM, noRow); \
+longStore: \
+	ADD   R19, R1;                  \
+	ADD   $1, R8;                   \
+	CMP   R15, R8;                  \
+	BLT   longBag;                  \
+	CMP   R21, R4;                  \
+	BNE   changed;                  \
+	ADD   R23, R2;                  \
+	AND   $31, R22;                 \
+	MOVD  ZR, R13;                  \
+short:
 
 // ALL_BAGS leaves in R24 whether all went well.
-#define ALL_BAGS(START, FACTOR, TERM, END) \
+#define ALL_BAGS(START, FACTOR, TERM, END, USE, BEGIN, END_LONG) \
 	MOVD bagArgs_table(R0), R2;        \
 	MOVD bagArgs_ids(R0), R3;          \
-	MOVD bagArgs_burst(R0), R6;        \
 	MOVD bagArgs_tableStride(R0), R9;  \
 	MOVD bagArgs_limit(R0), R10;       \
 	MOVD bagArgs_wide(R0), R11;        \
@@ -214,6 +390,8 @@ store: \
 	MOVD bagArgs_weights(R0), R20;     \
 	MOVD bagArgs_stop(R0), R21;        \
 	MOVD bagArgs_cols(R0), R22;        \
+	LONG(FACTOR, USE, BEGIN, TERM, END_LONG); \
+	LSL  $2, R22, R6;                  \
 	LSR  $6, R22, R23;                 \
 	CBZ  R23, cols32;                  \
 cols64: \
@@ -252,7 +430,7 @@ end:
 // for b, bag := range bags { for _, id := range bag { dst[b] += table[id] }; if mean { dst[b] /= len(bag) } }
 TEXT ·bagSumNEON(SB), NOSPLIT, $0-9
 	MOVD a+0(FP), R0
-	ALL_BAGS(START_SUM, NO_WEIGHT, PLUS, END_SUM)
+	ALL_BAGS(START_SUM, NO_WEIGHT, PLUS, END_SUM, NO_USE, FROM_SUM, END_LONG_SUM)
 	MOVB R24, ok+8(FP)
 	RET
 
@@ -260,7 +438,7 @@ TEXT ·bagSumNEON(SB), NOSPLIT, $0-9
 // for b, bag := range bags { for i, id := range bag { dst[b] += weights[i] * table[id] } }
 TEXT ·bagWeightedNEON(SB), NOSPLIT, $0-9
 	MOVD a+0(FP), R0
-	ALL_BAGS(START_SUM, WEIGHT, PLUS_WEIGHTED, END_PLAIN)
+	ALL_BAGS(START_SUM, WEIGHT, PLUS_WEIGHTED, END_PLAIN, USE, FROM_SUM, END_LONG_PLAIN)
 	MOVB R24, ok+8(FP)
 	RET
 
@@ -268,6 +446,6 @@ TEXT ·bagWeightedNEON(SB), NOSPLIT, $0-9
 // for b, bag := range bags { for _, id := range bag { if table[id] > dst[b] { dst[b] = table[id] } } }
 TEXT ·bagMaxNEON(SB), NOSPLIT, $0-9
 	MOVD a+0(FP), R0
-	ALL_BAGS(START_MAXIMUM, NO_WEIGHT, RAISE, END_PLAIN)
+	ALL_BAGS(START_MAXIMUM, NO_WEIGHT, RAISE, END_PLAIN, NO_USE, FROM_MAXIMUM, END_LONG_PLAIN)
 	MOVB R24, ok+8(FP)
 	RET

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -32,7 +33,6 @@ type bagArgs struct {
 	stop        int  // position behind the last
 	readable    int  // ids that may be read: prefetching looks beyond those to do
 	ahead       int  // rows to prefetch ahead; 0 for a table that sits in cache
-	burst       int  // bytes to prefetch of each at once
 	mean        bool // divide by the number of ids
 	partial     bool // there is one bag, in whose row is what its ids in front of next come to
 
@@ -40,6 +40,12 @@ type bagArgs struct {
 	first int // position of the bag's first id
 	//lint:ignore U1000 likewise
 	bag int // number of the bag
+	//lint:ignore U1000 likewise
+	end int // position behind its last id
+	//lint:ignore U1000 likewise
+	keep uint32 // all bits set, or none where its sums begin anew
+	//lint:ignore U1000 likewise
+	left int // columns left to blocks
 	//lint:ignore U1000 likewise
 	blocks int // blocks left
 }
@@ -53,57 +59,31 @@ const (
 	opBagMax
 )
 
-// bagCachedBytes is the size of a table up to which bags prefetch nothing: little else needs the second-level cache. On a
-// Zen 4 (1 MiB second level), AVX-512, fresh uniform ids, ns per id without and with 16 rows ahead, in bags of 1, 10 and 50:
+// bagAhead is how many rows ahead bags prefetch; 8, 12, 24 and 32 take as long for rows of 192 to 2,048 columns.
 //
-//	1,000 x 64       6.62   6.80    2.61   3.31    2.34   2.99
-//	4,000 x 64       7.08   6.31    3.57   3.74    3.31   3.59
-//	8,000 x 64       7.93   6.43    4.94   4.09    4.33   3.76
-//	4,000 x 128      13.6   12.9    7.44   7.56    6.68   7.59
-//	8,000 x 128      14.9   13.5    8.34   7.52    7.59   7.69
-//	12,000 x 64      8.28   6.61    5.18   4.06    4.64   3.88
-//	1,000,000 x 64   38.0   20.0    34.9   19.9    33.4   19.5
-//	1,000,000 x 128  95.1   49.0    61.4   37.1    60.9   37.3
+// Rows of more than 128 columns that are prefetched are done whole, with the sums in memory, and others by blocks of columns of
+// all bags of a chunk, with the sums in registers: memory is idle while later blocks go over what the first has fetched, and
+// where each fetches its own, rows come piece by piece. On a Zen 4, ns per id in bags of 1, 2, 10 and 50, by blocks with pieces
+// of 512 bytes and whole, 4,096 ids, medians of 31 interleaved rounds, tables in no cache:
 //
-// 6 rows ahead are too few (25.8 at 1,000,000 x 64 in bags of 10), and 12, 24 and 32 are as good as 16.
+//	                              AVX-512                                  AVX2
+//	200,000 x 192     155  169   88   88   58   61   55   52     87   70   72   60   72   53   68   52
+//	200,000 x 256     161  145  147   98   93   97   72   82    159  119  119  107   80   82   79   83
+//	 50,257 x 768     626  430  400  270  237  213  186  201    609  409  371  235  230  186  238  196
+//	 20,000 x 2,048  1657 1110  986  630  616  584  488  503   1711  938 1168  655  642  514  549  495
 //
-// PREFETCHT0 in place of T1 takes 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the same at
-// twice that size, and 1.4 times as long at 100,000 x 64.
-const bagCachedBytes = 2 << 20
-
-// bagPiece is how many bytes of a row are prefetched at once, a power of two, bagAhead rows ahead. A chunk of rows is walked
-// by blocks of columns, and whoever fetches whole rows with the first block leaves memory idle during the others. On a Zen 4,
-// ns per id in bags of 2, 10 and 50, where the first block fetches whole rows and where they are fetched in such pieces, both
-// 8 rows ahead, medians of 21, tables in no cache:
-//
-//	                 AVX-512                          AVX2
-//	50,257 x 768      510   390    364  281   313  250   662   531   401  312   419  269
-//	40,000 x 1,024    594   512    358  331   358  351   842   693   589  448   577  370
-//	20,000 x 2,048   1830  1392   1266  988  1183  941  1905  1553  1305  939  1161  802
-//	 1,302 x 768      340   292    156  134   140  113   352   344   245  204   214  178
-//
-// Pieces of 1 KiB take as long with AVX-512, and with AVX2 5 to 15 percent longer. 16 rows ahead take as long as 8 there, and
-// less where a third level holds the table: of 8,192 x 768 in bags of 10 203 ns, 122 in pieces 8 rows ahead and 115 with 16,
-// with AVX2 262, 185 and 159. Tables of 2 to 6 MB that stay in caches take up to 15 percent longer: of 833 x 768 49.0 and
-// 51.4, with AVX2 55.5 and 64.1.
-const (
-	bagPiece = 512
-	bagAhead = 16
-)
-
-// bagPrefetch returns how many rows ahead to prefetch, and how many bytes of each at once.
-func bagPrefetch(table *Matrix) (ahead, burst int) {
-	if extent(table) <= bagCachedBytes/4 {
-		return 0, 0
-	}
-	return bagAhead, min(table.Cols*4, bagPiece)
-}
+// Up to 128 columns, which are one block or two, blocks are quicker (500,000 x 128 in bags of 10 with AVX2: 56 and 66), and so
+// they are where nothing is prefetched (250 x 768 in bags of 10: 31 and 34).
+const bagAhead = 16
 
 // bagRows returns the arguments of every kernel of bags: there are columns and ids.
 func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
-	ahead, burst := bagPrefetch(table)
+	ahead := bagAhead
+	if extent(table) <= tuning.CachedBagBytes/4 {
+		ahead = 0
+	}
 	fetch(table, ids, ahead, hint{})
 	return bagArgs{
 		dst:         &dst.Data[0],
@@ -116,7 +96,6 @@ func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 		cols:        dst.Cols,
 		readable:    len(ids),
 		ahead:       ahead,
-		burst:       burst,
 	}
 }
 
