@@ -8,15 +8,13 @@ import (
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
-	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // TestBagsStayWithinTheirIDs has offsets that lead beyond the ids, behind which is nothing, although the last one does not;
 // and a last one that has changed since the chunk was chosen by it: also so that several bags go on with what is there.
 func TestBagsStayWithinTheirIDs(t *testing.T) {
 	ids := guard.Tail[uint32](guard.New(t, 9*4), 9)
-	defer tuning.Lower()()
-	isatest.Each(t, func(t *testing.T) {
+	eachSize(t, func(t *testing.T) {
 		for _, cols := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256} {
 			table, _ := NewMatrix(2, cols)
 			dst, _ := NewMatrix(4, cols)
@@ -39,6 +37,10 @@ func TestBagsStayWithinTheirIDs(t *testing.T) {
 				if a.next, a.stop = 0, 7; !a.do(k) {
 					t.Errorf("%d columns: kernel %d does not end at 7", cols, k)
 				}
+				offsets, a.next, a.stop = [...]int{4, 2, 4, 9}, 0, 9
+				if a.do(k) || a.next != -1 {
+					t.Errorf("%d columns: kernel %d does not see that offsets descend, and says %d", cols, k, a.next)
+				}
 				offsets = [...]int{9, 9, 9, 9}
 				if a.next, a.stop, a.partial = 8, 9, true; !a.do(k) {
 					t.Errorf("%d columns: kernel %d goes on behind the last id, and says %d", cols, k, a.next)
@@ -51,15 +53,18 @@ func TestBagsStayWithinTheirIDs(t *testing.T) {
 // TestBagsLookAheadAtIDs has bags so far behind the first id that what lies as far behind the start of a table is at the page
 // behind it, and as much of the table that its rows are prefetched.
 func TestBagsLookAheadAtIDs(t *testing.T) {
-	const rows, cols = 1 << 16, 16
-	table := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: guard.Tail[float32](guard.New(t, rows*cols*4), rows*cols)}
-	const n = rows*cols*4/8 + 40
+	const size = 1 << 20
+	data := guard.Tail[float32](guard.New(t, size*4), size)
+	const n = size*4/8 + 40
 	ids, offsets := make([]uint64, n), []int{n - 40, n - 39, n - 39, n - 1, n}
 	isatest.Each(t, func(t *testing.T) {
-		dst, _ := NewMatrix(4, cols)
-		for name, done := range runBags(&dst, &table, ids, offsets) {
-			if done != n {
-				t.Errorf("%s has done %d ids, want %d", name, done, n)
+		for _, cols := range []int{16, 256} {
+			table := Matrix{Rows: size / cols, Cols: cols, Stride: cols, Data: data}
+			dst, _ := NewMatrix(4, cols)
+			for name, done := range runBags(&dst, &table, ids, offsets) {
+				if done != n {
+					t.Errorf("%d columns: %s has done %d ids, want %d", cols, name, done, n)
+				}
 			}
 		}
 	})

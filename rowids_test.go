@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // TestRowsCheckTheirIDs calls the kernels behind the check of all ids with ids that it would refuse, as if they had
@@ -34,7 +35,7 @@ func stopAt[I ID](t *testing.T, bad []I) {
 
 // TestBagsCheckTheirIDs does the same with the kernels of bags, also where bags take several calls of assembly.
 func TestBagsCheckTheirIDs(t *testing.T) {
-	isatest.Each(t, func(t *testing.T) {
+	eachSize(t, func(t *testing.T) {
 		stopBagsAt(t, []int32{math.MinInt32, -1, 5, math.MaxInt32})
 		stopBagsAt(t, []uint32{5, 1 << 31, math.MaxUint32})
 		stopBagsAt(t, []int64{math.MinInt64, -1, 5, 1 << 32, math.MaxInt64})
@@ -42,9 +43,20 @@ func TestBagsCheckTheirIDs(t *testing.T) {
 	})
 }
 
+// eachSize runs test at every level, with tables in cache and, so that rows are prefetched, beyond.
+func eachSize(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	isatest.Each(t, func(t *testing.T) {
+		t.Helper()
+		test(t)
+		defer tuning.Lower()()
+		test(t)
+	})
+}
+
 func stopBagsAt[I ID](t *testing.T, bad []I) {
 	t.Helper()
-	for _, cols := range []int{1, 3, 7, 16, 40, 100, 300, 1<<15 + 5, 1<<16 + 3} {
+	for _, cols := range []int{1, 3, 7, 16, 40, 100, 256, 300, 1<<15 + 5, 1<<16 + 3} {
 		table, _ := NewMatrix(5, cols)
 		dst, _ := NewMatrix(4, cols)
 		offsets := []int{0, 1, 1, 6, 7}
@@ -77,8 +89,8 @@ func runBags[I ID](dst, table *Matrix, ids []I, offsets []int) map[string]int {
 
 // TestBagsCheckTheirOffsets calls the kernels behind the check of offsets with such as it would refuse.
 func TestBagsCheckTheirOffsets(t *testing.T) {
-	isatest.Each(t, func(t *testing.T) {
-		for _, cols := range []int{1, 40, 100, 1<<16 + 3} {
+	eachSize(t, func(t *testing.T) {
+		for _, cols := range []int{1, 40, 100, 300, 1<<16 + 3} {
 			table, _ := NewMatrix(2, cols)
 			dst, _ := NewMatrix(4, cols)
 			ids := make([]uint32, 9)
