@@ -189,7 +189,7 @@ outside: \
 end: \
 	VZEROUPPER
 
-// LONG does what there is of long rows in spans of 512 bytes, and leaves the rest to blocks: each bag row by row, or two rows
+// LONG_BAGS does what there is of long rows in spans of 512 bytes, and leaves the rest to blocks: each bag row by row, or two rows
 // at once, with the sums in the bag's row. By blocks, rows that are in no cache would be fetched piece by piece.
 //
 // Registers that differ:
@@ -309,7 +309,7 @@ along: \
 
 #define END_LONG_PLAIN(SPAN, one, number)
 
-#define LONG(SPAN, FACTOR, BEGIN, TERM, END, keep, w0, w1, one) \
+#define LONG_BAGS(SPAN, FACTOR, BEGIN, TERM, END, keep, w0, w1, one) \
 	MOVQ    bagArgs_table(BX), SI;      \
 	MOVQ    bagArgs_ahead(BX), DX;      \
 	MOVQ    bagArgs_cols(BX), CX;       \
@@ -407,7 +407,7 @@ short:
 	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Y14, X14, bag, anew, start, walk, line, near, store)
 
 #define BAGS_AVX2(START, FACTOR, BEGIN, TERM, END, END_LONG) \
-	LONG(SPAN_AVX2, FACTOR, BEGIN, TERM, END_LONG, Y13, Y14, Y15, X14); \
+	LONG_BAGS(SPAN_AVX2, FACTOR, BEGIN, TERM, END_LONG, Y13, Y14, Y15, X14); \
 	BAGS_BEGIN;                   \
 	MOVQ bagArgs_left(BX), R12;   \
 	SHRQ $6, R12;                 \
@@ -484,7 +484,7 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 #define BAGS_AVX512(START, FACTOR, BEGIN, TERM, END, END_LONG) \
 	MOVQ bagArgs_cols(BX), AX;    \
 	MASK;                         \
-	LONG(Z_8, FACTOR, BEGIN, TERM, END_LONG, Z17, Z18, Z19, X18); \
+	LONG_BAGS(Z_8, FACTOR, BEGIN, TERM, END_LONG, Z17, Z18, Z19, X18); \
 	BAGS_BEGIN;                   \
 	MOVQ bagArgs_left(BX), R12;   \
 	SHRQ $7, R12;                 \

@@ -5,7 +5,7 @@
 #include "rows_arm64.h"
 
 // Kernels of bags walk the rows of bagArgs by blocks of columns, from left to right, each block by the bags, and each bag
-// by its ids, whose rows are added up in registers. Long rows come first of all, whole and with their sums in memory: LONG.
+// by its ids, whose rows are added up in registers. Long rows come first of all, whole and with their sums in memory: LONG_BAGS.
 //
 // Registers:
 //	R0   arguments                       R11  whether ids are wide
@@ -194,11 +194,11 @@ store: \
 	ADD  $size, R2;                    \
 	MOVD ZR, R13
 
-// LONG does what there is of long rows in spans of 32 columns, and leaves the rest to blocks: each bag row by row, or two rows
+// LONG_BAGS does what there is of long rows in spans of 32 columns, and leaves the rest to blocks: each bag row by row, or two rows
 // at once, with the sums in the bag's row. By blocks, rows that are in no cache would be fetched piece by piece.
 //
 // Registers that differ:
-//	R1   the bag's row                   R17, R26  rows to prefetch
+//	R1   the bag's row                   R17, R25  rows to prefetch
 //	R4   number of the next id           R23       bytes of a row
 //	R5   row, or the first of two        V27, V28  weights
 //	R6   from where the sums go on       V29       all bits set, or none where sums begin anew
@@ -264,10 +264,10 @@ along: \
 
 #define LINES_OF_TWO_AHEAD \
 	LINES_AHEAD;           \
-	PRFM (R26), PLDL2KEEP; \
-	ADD  $64, R26;         \
-	PRFM (R26), PLDL2KEEP; \
-	ADD  $64, R26
+	PRFM (R25), PLDL2KEEP; \
+	ADD  $64, R25;         \
+	PRFM (R25), PLDL2KEEP; \
+	ADD  $64, R25
 
 // LONG_ROW finds the row of the next id and its weight, LONG_ROW_AHEAD that of another one.
 
@@ -314,7 +314,7 @@ along: \
 
 #define END_LONG_PLAIN
 
-#define LONG(FACTOR, USE, BEGIN, TERM, END) \
+#define LONG_BAGS(FACTOR, USE, BEGIN, TERM, END) \
 	CMP   $128, R22;                \
 	BLE   short;                    \
 	CBZ   R13, short;               \
@@ -344,7 +344,7 @@ longRows: \
 	BEGIN;                          \
 	LONG_AHEAD(twoNear);            \
 	SUB   $1, R24;                  \
-	LONG_ROW_AHEAD(R26);            \
+	LONG_ROW_AHEAD(R25);            \
 	ALONG_AHEAD(LINES_OF_TWO_AHEAD, TWO_ROWS, USE, TERM, twoAhead); \
 twoNear: \
 	ALONG(TWO_ROWS, USE, TERM, twoRows); \
@@ -390,7 +390,7 @@ short:
 	MOVD bagArgs_weights(R0), R20;     \
 	MOVD bagArgs_stop(R0), R21;        \
 	MOVD bagArgs_cols(R0), R22;        \
-	LONG(FACTOR, USE, BEGIN, TERM, END_LONG); \
+	LONG_BAGS(FACTOR, USE, BEGIN, TERM, END_LONG); \
 	LSL  $2, R22, R6;                  \
 	LSR  $6, R22, R23;                 \
 	CBZ  R23, cols32;                  \
