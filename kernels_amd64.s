@@ -290,6 +290,7 @@ line:
 	ADDQ $64, R10
 	SUBQ $64, DX
 	JGT  line
+	PREFETCHT1 -4(R10)(DX*1)
 	INCQ R9
 	CMPQ R9, CX
 	JLT  row
@@ -317,6 +318,7 @@ line:
 	ADDQ $16, DX
 	CMPQ DX, AX
 	JLT  line
+	PREFETCHT1 -4(R10)(AX*4)
 ready:
 	XORL R12, R12
 	COLUMNS_AVX2(GATHER)

@@ -202,11 +202,7 @@ row:
 	ID(R3, R11, R4, R5)
 	MADD R9, R2, R5, R5
 	MOVD R13, R24
-line:
-	PRFM (R5), PLDL2KEEP
-	ADD  $64, R5
-	SUBS $64, R24
-	BGT  line
+	LINES(R5, R24, line)
 	ADD  $1, R4
 	CMP  R12, R4
 	BLT  row

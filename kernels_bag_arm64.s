@@ -5,7 +5,7 @@
 #include "rows_arm64.h"
 
 // Kernels of bags walk the rows of bagArgs by blocks of columns, from left to right, each block by the bags, and each bag
-// by its ids, whose rows are added up in registers. Long rows come first of all, whole and with their sums in memory: LONG_BAGS.
+// by its ids, whose rows are added up in registers. Most of long rows is done before, with the sums in memory: LONG_BAGS.
 //
 // Registers:
 //	R0   arguments                       R11  whether ids are wide
@@ -170,11 +170,7 @@ walk: \
 	ID(R3, R11, R24, R25);             \
 	MADD R9, R2, R25, R25;             \
 	MOVD R6, R24;                      \
-line: \
-	PRFM (R25), PLDL2KEEP;             \
-	ADD  $64, R25;                     \
-	SUBS $64, R24;                     \
-	BGT  line;                         \
+	LINES(R25, R24, line);             \
 near: \
 	BAG_ROW(R5);                       \
 	FACTOR(V30);                       \
@@ -194,14 +190,14 @@ store: \
 	ADD  $size, R2;                    \
 	MOVD ZR, R13
 
-// LONG_BAGS does what there is of long rows in spans of 32 columns, and leaves the rest to blocks: each bag row by row, or two rows
-// at once, with the sums in the bag's row. By blocks, rows that are in no cache would be fetched piece by piece.
+// LONG_BAGS does what there is of long rows in spans of 32 columns, and leaves the rest to blocks: each bag row by row, or
+// two rows at once, with the sums in the bag's row. By blocks, rows in no cache would be fetched piece by piece.
 //
 // Registers that differ:
 //	R1   the bag's row                   R17, R25  rows to prefetch
-//	R4   number of the next id           R23       bytes of a row
+//	R4   number of the next id           R23       bytes of the spans of a row
 //	R5   row, or the first of two        V27, V28  weights
-//	R6   from where the sums go on       V29       all bits set, or none where sums begin anew
+//	R6   from where the sums go on       V29       bits that are kept of where the sums go on
 //	R16  the second row
 
 #define ONE_ROW(USE, TERM) \
@@ -226,8 +222,8 @@ store: \
 	COLS32(RESUME, OVER); \
 	COLS32(PUT, KEEP)
 
-// ALONG does ROWS along the row of a bag and then goes back to its beginning. ALONG_AHEAD also prefetches one row or two, all of
-// it, and so also what blocks will do.
+// ALONG does ROWS along the row of a bag and then goes back to its beginning. ALONG_AHEAD also prefetches one row or two, with
+// what blocks will do.
 
 #define SPANS(ROWS, USE, TERM) \
 	ROWS(USE, TERM); \
@@ -280,8 +276,8 @@ along: \
 	ID(R3, R11, R24, row); \
 	MADD R9, R2, row, row
 
-// FROM finds where the sums go on: at the first row of a bag, and from then on in the bag's. Nothing is kept of a row that is
-// still to be added, but all of one that is taken twice.
+// FROM finds where the sums go on: at the first row of a bag, and from then on in the bag's. Nothing is kept of a row that
+// is still to be added, but all of one that is taken twice.
 
 #define FROM \
 	MOVW  bagArgs_keep(R0), R24; \

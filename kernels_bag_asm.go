@@ -43,6 +43,8 @@ type bagArgs struct {
 	//lint:ignore U1000 likewise
 	end int // position behind its last id
 	//lint:ignore U1000 likewise
+	fetched int // columns to prefetch
+	//lint:ignore U1000 likewise
 	keep uint32 // all bits set, or none where its sums begin anew
 	//lint:ignore U1000 likewise
 	left int // columns left to blocks
@@ -59,18 +61,19 @@ const (
 	opBagMax
 )
 
-// bagAhead is how many rows ahead bags prefetch; 8, 12, 24 and 32 take as long for rows of 192 to 2,048 columns.
+// bagAhead is how many rows ahead bags prefetch, as long as those fit into longBytes; 8, 12, 24 and 32 take as long for rows of
+// 192 to 2,048 columns.
 //
-// Rows of more than 128 columns that are prefetched are done whole, with the sums in memory, and others by blocks of columns of
-// all bags of a chunk, with the sums in registers: memory is idle while later blocks go over what the first has fetched, and
-// where each fetches its own, rows come piece by piece. On a Zen 4, ns per id in bags of 1, 2, 10 and 50, by blocks with pieces
-// of 512 bytes and whole, 4,096 ids, medians of 31 interleaved rounds, tables in no cache:
+// Rows of more than 128 columns that are prefetched are done by spans of columns, with the sums in memory, and others by blocks
+// of columns of all bags of a chunk, with the sums in registers: memory is idle while later blocks go over what the first has
+// fetched, and where each fetches its own, rows come piece by piece. On a Zen 4, ns per id in bags of 1, 2, 10 and 50, by
+// blocks with pieces of 512 bytes and by spans, 4,096 ids, medians of 31 interleaved rounds, tables in no cache:
 //
 //	                              AVX-512                                  AVX2
-//	200,000 x 192     155  169   88   88   58   61   55   52     87   70   72   60   72   53   68   52
-//	200,000 x 256     161  145  147   98   93   97   72   82    159  119  119  107   80   82   79   83
-//	 50,257 x 768     626  430  400  270  237  213  186  201    609  409  371  235  230  186  238  196
-//	 20,000 x 2,048  1657 1110  986  630  616  584  488  503   1711  938 1168  655  642  514  549  495
+//	200,000 x 192     115  112   74   73   60   59   54   56    128  107   93   72   70   59   59   50
+//	200,000 x 256     122  112  154  109   66   66   66   67    180  137  129  103   87   87   84   86
+//	 50,257 x 768     665  421  447  277  249  218  204  204    683  411  476  286  280  222  225  189
+//	 20,000 x 2,048  1403  799 1013  652  600  528  519  519   1945  967 1278  641  660  528  576  492
 //
 // Up to 128 columns, which are one block or two, blocks are quicker (500,000 x 128 in bags of 10 with AVX2: 56 and 66), and so
 // they are where nothing is prefetched (250 x 768 in bags of 10: 31 and 34).
@@ -80,7 +83,7 @@ const bagAhead = 16
 func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
-	ahead := bagAhead
+	ahead := min(bagAhead, max(longBytes/4/dst.Cols, 1))
 	if extent(table) <= tuning.CachedBagBytes/4 {
 		ahead = 0
 	}

@@ -61,6 +61,7 @@ line: \
 	ADDQ  $64, R12;                           \
 	SUBQ  $64, R11;                           \
 	JGT   line;                               \
+	PREFETCHT1 -4(R12)(R11*1);                \
 	INCQ  DX;                                 \
 	CMPQ  DX, DI;                             \
 	JLT   far;                                \

@@ -195,11 +195,7 @@ far:
 	MOVD dotArgs_table(R0), R24
 	MADD R14, R24, R25, R25
 	MOVD dotArgs_burst(R0), R24
-line:
-	PRFM (R25), PLDL2KEEP
-	ADD  $64, R25
-	SUBS $64, R24
-	BGT  line
+	LINES(R25, R24, line)
 	ADD  $1, R23
 	CMP  R9, R23
 	BLT  far

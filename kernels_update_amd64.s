@@ -107,7 +107,8 @@ found:
 	VADDPS  v1, v3, v3;           \
 	STORE(v3, off(R10)(DX*1))
 
-// UPDATE_COLUMNS does one row; TAIL does what is behind its blocks.
+// UPDATE_COLUMNS does one row; TAIL does what is behind its blocks. Of rows to come that have a tail, the line of the last column
+// is prefetched too, since they may begin within a line: Adagrad of 1,000,000 x 30, 89.9 and 35.9 ns per row.
 #define UPDATE_COLUMNS(BLOCK, AHEAD, TAIL) \
 	XORL  DX, DX;                   \
 	TESTQ CX, CX;                   \
@@ -128,6 +129,9 @@ tail: \
 	TESTQ R12, R12;                 \
 	JEQ   nearTail;                 \
 	AHEAD;                          \
+	ADDQ  $60, DX;                  \
+	AHEAD;                          \
+	SUBQ  $60, DX;                  \
 nearTail: \
 	TAIL;                           \
 columnsDone:

@@ -110,7 +110,7 @@ found:
 	VFADD4S(1, 3, 3);  \
 	MOVE F3, off(R5)
 
-// UPDATE_COLUMNS does one row.
+// UPDATE_COLUMNS does one row. It prefetches a line more than its columns take: rows may begin within a line.
 #define UPDATE_COLUMNS(UPDATE, AHEAD, STEP) \
 	SUBS $16, R15, R8;      \
 	BLT  tail;              \
@@ -130,6 +130,7 @@ tail: \
 	TST  $15, R15;          \
 	BEQ  columnsDone;       \
 	CBZ  R21, eight;        \
+	AHEAD;                  \
 	AHEAD;                  \
 eight: \
 	TBZ  $3, R15, four;     \

@@ -27,7 +27,8 @@
 	XORL R9, R9
 
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
-// rowArgs.burst bytes at once, or if that is 0, all of it from R12 on while this row is done; R12 is 0 otherwise. As much is
+// rowArgs.burst bytes at once, with the line of the last since rows may begin within a line, or if that is 0, all of it from
+// R12 on while this row is done; R12 is 0 otherwise. As much is
 // prefetched of linear rows, at once from its end on, but not where they are written past the caches: ROW_STREAM. ROW_ID is
 // the part that has the id in R10, checked, and ROW_TABLE the rest.
 
@@ -69,6 +70,7 @@ line: \
 	ADDQ       $64, R12;                      \
 	SUBQ       $64, DX;                       \
 	JGT        line;                          \
+	PREFETCHT1 -4(R12)(DX*1);                 \
 	XORL       R12, R12;                      \
 found:
 

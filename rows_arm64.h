@@ -66,6 +66,17 @@
 	CMP  R10, R5;        \
 	BHS  done
 
+// LINES prefetches left bytes from at on, with the line of the last four, since rows may begin within a line.
+#define LINES(at, left, line) \
+line: \
+	PRFM (at), PLDL2KEEP; \
+	ADD  $64, at;         \
+	SUBS $64, left;       \
+	BGT  line;            \
+	ADD  left, at;        \
+	SUB  $4, at;          \
+	PRFM (at), PLDL2KEEP
+
 // ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later. A prefetch never
 // faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core.
 #define ROW \
@@ -79,11 +90,7 @@
 	ID(R3, R11, R24, R25);        \
 	MADD R9, R2, R25, R25;        \
 	MOVD rowArgs_burst(R0), R24;  \
-line: \
-	PRFM (R25), PLDL2KEEP;        \
-	ADD  $64, R25;                \
-	SUBS $64, R24;                \
-	BGT  line;                    \
+	LINES(R25, R24, line);        \
 found:
 
 // ROWS_END goes on with the next row, after a first one that there always is; at the end R4 says how many were done.

@@ -41,6 +41,8 @@ var contests = []contest{
 			{vocab: 50257, dim: 1, ids: 8192, dist: "uniform", cache: "held"},
 			{vocab: 50257, dim: 8, ids: 8192, dist: "uniform", cache: "held"},
 			{vocab: 1000000, dim: 32, ids: 65536, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 30, ids: 8192, dist: "uniform", cache: "cold"},
+			{vocab: 400000, dim: 300, ids: 8192, dist: "uniform", cache: "cold"},
 			{vocab: 1000, dim: 64, ids: 128, dist: "uniform", cache: "warm"},
 			{vocab: 50257, dim: 4096, ids: 2048, dist: "uniform", cache: "cold"},
 			{vocab: 16384, dim: 12288, ids: 512, dist: "uniform", cache: "cold"},

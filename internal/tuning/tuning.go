@@ -58,8 +58,9 @@ var ScreenedQueries = 24
 // SearchRows is how many rows of a table a search goes on with at most, before it is the turn of the next.
 var SearchRows = 480
 
-// CachedBagBytes is the size of a table up to which bags prefetch nothing, and are done by blocks of columns: little else needs the second-level cache. On a
-// Zen 4 (1 MiB second level), AVX-512, fresh uniform ids, ns per id without and with 16 rows ahead, in bags of 1, 10 and 50:
+// CachedBagBytes is the size of a table up to which bags prefetch nothing, since little else needs the second-level cache, and
+// are done by blocks of columns. On a Zen 4 (1 MiB second level), AVX-512, fresh uniform ids, ns per id without and with 16
+// rows ahead, in bags of 1, 10 and 50:
 //
 //	1,000 x 64       6.62   6.80    2.61   3.31    2.34   2.99
 //	4,000 x 64       7.08   6.31    3.57   3.74    3.31   3.59
