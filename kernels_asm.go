@@ -162,7 +162,7 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // Rows may begin within a line, and then reach one further than their bytes say. That line is prefetched too: without and with
 // it, in no cache but for the third table, which the third level holds, AVX-512, medians of 31 interleaved rounds:
 //
-//	table         ids       gather       scatter-add  embed        UpdateSGD    UpdateAdagrad  Dots
+//	table           ids     gather       scatter-add  embed        UpdateSGD    UpdateAdagrad  Dots
 //	1,000,000 x 25  8,192   35.2  29.3   32.9  15.9   36.6  24.4
 //	1,000,000 x 30  8,192   36.3  20.8   56.1  28.4   55.2  28.9   36.5  20.1   89.9  35.9     52.6  26.8
 //	   50,257 x 30  2,048   37.5  12.5   25.3  10.3   19.3   9.9

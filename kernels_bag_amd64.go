@@ -20,7 +20,7 @@ func (a *bagArgs) do(k bagOp) bool {
 	a.fetched = a.cols
 	if a.avx512() {
 		// A masked vector waits for a line of which it reads nothing. On a Zen 4, sums of bags of 10 of 1,000,000 x 50 in no
-		// cache take 31.8 ns per id without it, 26.0 with it.
+		// cache take 29.3 ns per id without it, 22.2 with it.
 		a.fetched = (a.cols + 15) &^ 15
 		switch k {
 		case opBagSum:

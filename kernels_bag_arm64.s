@@ -147,6 +147,23 @@ start: \
 #define USE(weight) VORR weight.B16, weight.B16, V30.B16
 #define NO_USE(weight)
 
+// BAG finds where a bag ends. NEXT_BAG goes on with the next one; behind the last, no id may be left.
+
+#define BAG \
+	MOVD (R12)(R8<<3), R7; \
+	CMP  R4, R7;           \
+	BLT  changed;          \
+	CMP  R21, R7;          \
+	BGT  changed
+
+#define NEXT_BAG(bag) \
+	ADD  R19, R1; \
+	ADD  $1, R8;  \
+	CMP  R15, R8; \
+	BLT  bag;     \
+	CMP  R21, R4; \
+	BNE  changed
+
 // BAGS does one block, size bytes wide, of all bags. The first block of a row prefetches all of it.
 #define BAGS(BLOCK, size, START, FACTOR, TERM, END, bag, anew, start, walk, line, near, store) \
 	MOVD bagArgs_table(R0), R24;       \
@@ -156,11 +173,7 @@ start: \
 	MOVD bagArgs_next(R0), R4;         \
 	MOVD ZR, R8;                       \
 bag: \
-	MOVD (R12)(R8<<3), R7;             \
-	CMP  R4, R7;                       \
-	BLT  changed;                      \
-	CMP  R21, R7;                      \
-	BGT  changed;                      \
+	BAG;                               \
 	START(BLOCK, anew, start, store);  \
 walk: \
 	CBZ  R13, near;                    \
@@ -181,12 +194,7 @@ near: \
 	END(BLOCK, store);                 \
 store: \
 	BLOCK(PUT, KEEP);                  \
-	ADD  R19, R1;                      \
-	ADD  $1, R8;                       \
-	CMP  R15, R8;                      \
-	BLT  bag;                          \
-	CMP  R21, R4;                      \
-	BNE  changed;                      \
+	NEXT_BAG(bag);                     \
 	ADD  $size, R2;                    \
 	MOVD ZR, R13
 
@@ -252,14 +260,14 @@ along: \
 	LINES;                  \
 	B    longNext
 
-#define LINES_AHEAD \
+#define ONE_AHEAD \
 	PRFM (R17), PLDL2KEEP; \
 	ADD  $64, R17;         \
 	PRFM (R17), PLDL2KEEP; \
 	ADD  $64, R17
 
-#define LINES_OF_TWO_AHEAD \
-	LINES_AHEAD;           \
+#define TWO_AHEAD \
+	ONE_AHEAD;           \
 	PRFM (R25), PLDL2KEEP; \
 	ADD  $64, R25;         \
 	PRFM (R25), PLDL2KEEP; \
@@ -320,11 +328,7 @@ along: \
 	LSL   $2, R23;                  \
 	MOVD  ZR, R8;                   \
 longBag: \
-	MOVD  (R12)(R8<<3), R7;         \
-	CMP   R4, R7;                   \
-	BLT   changed;                  \
-	CMP   R21, R7;                  \
-	BGT   changed;                  \
+	BAG;                            \
 	MOVBU bagArgs_partial(R0), R24; \
 	NEG   R24, R24;                 \
 	MOVW  R24, bagArgs_keep(R0);    \
@@ -341,7 +345,7 @@ longRows: \
 	LONG_AHEAD(twoNear);            \
 	SUB   $1, R24;                  \
 	LONG_ROW_AHEAD(R25);            \
-	ALONG_AHEAD(LINES_OF_TWO_AHEAD, TWO_ROWS, USE, TERM, twoAhead); \
+	ALONG_AHEAD(TWO_AHEAD, TWO_ROWS, USE, TERM, twoAhead); \
 twoNear: \
 	ALONG(TWO_ROWS, USE, TERM, twoRows); \
 	B     longNext;                 \
@@ -349,7 +353,7 @@ longOne: \
 	LONG_ROW(FACTOR, R5, V27);      \
 	BEGIN;                          \
 	LONG_AHEAD(oneNear);            \
-	ALONG_AHEAD(LINES_AHEAD, ONE_ROW, USE, TERM, oneAhead); \
+	ALONG_AHEAD(ONE_AHEAD, ONE_ROW, USE, TERM, oneAhead); \
 oneNear: \
 	ALONG(ONE_ROW, USE, TERM, oneRow); \
 longNext: \
@@ -360,12 +364,7 @@ longNext: \
 longNone: \
 	ALONG(NO_ROW, USE, TERM, noRow); \
 longStore: \
-	ADD   R19, R1;                  \
-	ADD   $1, R8;                   \
-	CMP   R15, R8;                  \
-	BLT   longBag;                  \
-	CMP   R21, R4;                  \
-	BNE   changed;                  \
+	NEXT_BAG(longBag);              \
 	ADD   R23, R2;                  \
 	AND   $31, R22;                 \
 	MOVD  ZR, R13;                  \

@@ -28,9 +28,9 @@
 
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
 // rowArgs.burst bytes at once, with the line of the last since rows may begin within a line, or if that is 0, all of it from
-// R12 on while this row is done; R12 is 0 otherwise. As much is
-// prefetched of linear rows, at once from its end on, but not where they are written past the caches: ROW_STREAM. ROW_ID is
-// the part that has the id in R10, checked, and ROW_TABLE the rest.
+// R12 on while this row is done; R12 is 0 otherwise. As much is prefetched of linear rows, at once from its end on, but not
+// where they are written past the caches: ROW_STREAM. ROW_ID is the part that has the id in R10, checked, and ROW_TABLE the
+// rest.
 
 #define LINEAR(off) PREFETCHT1 (const_linearAhead+off)(DI)(DX*1)
 #define NO_LINEAR(off)
