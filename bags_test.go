@@ -95,6 +95,7 @@ func TestBagsEveryDim(t *testing.T) {
 				compareBags(t, heap, heapSlices[int32](), bagShape{dim: dim, gap: gap, rows: 9, bags: 9, sizes: mixed})
 			}
 			compareBags(t, heap, heapSlices[uint64](), bagShape{dim: dim, rows: 1, bags: 1, sizes: []int{1}})
+			compareBags(t, heap, heapSlices[uint32](), bagShape{dim: dim, rows: 9, bags: 9, sizes: []int{1}})
 		}
 		for _, dim := range []int{300, 512, 525, 768, 1024, 1500} {
 			compareBags(t, heap, heapSlices[int64](), bagShape{dim: dim, gap: 1, rows: 9, bags: 9, sizes: mixed})

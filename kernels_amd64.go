@@ -77,6 +77,8 @@ func (a *rowArgs) do(k op) int {
 			return gatherStreamAVX2(a)
 		case opGatherScaled:
 			return gatherScaledStreamAVX2(a)
+		case opGatherSum:
+			return gatherSumStreamAVX2(a)
 		case opEmbed:
 			return embedStreamAVX2(a)
 		}
@@ -87,6 +89,8 @@ func (a *rowArgs) do(k op) int {
 			return gatherAVX512(a)
 		case opGatherScaled:
 			return gatherScaledAVX512(a)
+		case opGatherSum:
+			return gatherSumAVX512(a)
 		case opScatterAdd:
 			return scatterAddAVX512(a)
 		case opEmbed:
@@ -98,6 +102,8 @@ func (a *rowArgs) do(k op) int {
 		return gatherAVX2(a)
 	case opGatherScaled:
 		return gatherScaledAVX2(a)
+	case opGatherSum:
+		return gatherSumAVX2(a)
 	case opScatterAdd:
 		return scatterAddAVX2(a)
 	}
@@ -199,6 +205,9 @@ func gatherAVX2(a *rowArgs) (done int)
 func gatherScaledAVX2(a *rowArgs) (done int)
 
 //go:noescape
+func gatherSumAVX2(a *rowArgs) (done int)
+
+//go:noescape
 func scatterAddAVX2(a *rowArgs) (done int)
 
 //go:noescape
@@ -209,6 +218,9 @@ func gatherStreamAVX2(a *rowArgs) (done int)
 
 //go:noescape
 func gatherScaledStreamAVX2(a *rowArgs) (done int)
+
+//go:noescape
+func gatherSumStreamAVX2(a *rowArgs) (done int)
 
 //go:noescape
 func embedStreamAVX2(a *rowArgs) (done int)
@@ -233,6 +245,9 @@ func gatherAVX512(a *rowArgs) (done int)
 
 //go:noescape
 func gatherScaledAVX512(a *rowArgs) (done int)
+
+//go:noescape
+func gatherSumAVX512(a *rowArgs) (done int)
 
 //go:noescape
 func scatterAddAVX512(a *rowArgs) (done int)

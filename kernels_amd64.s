@@ -41,6 +41,11 @@ counted:
 	VMULPS scale, x, x;      \
 	STORE(x, off(DI)(at*1))
 
+#define GATHER_SUM(LOAD, STORE, zero, off, at, x, y) \
+	LOAD(off(R10)(at*1), x); \
+	VADDPS zero, x, x;       \
+	STORE(x, off(DI)(at*1))
+
 #define EMBED(LOAD, STORE, scale, off, at, x, y) \
 	LOAD(off(R10)(at*1), x); \
 	LOAD(off(R11)(at*1), y); \
@@ -175,6 +180,19 @@ row:
 	MOVQ R9, done+8(FP)
 	RET
 
+// func gatherSumAVX2(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = 0 + table[id] }
+TEXT ·gatherSumAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+	SHORT_ROWS(GATHER_SUM, DI)
+row:
+	ROW
+	COLUMNS_AVX2(GATHER_SUM)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
 // func scatterAddAVX2(a *rowArgs) (done int)
 // for i, id := range ids { table[id] += scale * linear[i] }
 TEXT ·scatterAddAVX2(SB), NOSPLIT, $0-16
@@ -244,6 +262,19 @@ TEXT ·gatherScaledStreamAVX2(SB), NOSPLIT, $0-16
 row:
 	ROW_STREAM
 	COLUMNS_STREAM(GATHER_SCALED)
+	ROWS_END
+	SFENCE
+	MOVQ R9, done+8(FP)
+	RET
+
+// func gatherSumStreamAVX2(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = 0 + table[id] }
+TEXT ·gatherSumStreamAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW_STREAM
+	COLUMNS_STREAM(GATHER_SUM)
 	ROWS_END
 	SFENCE
 	MOVQ R9, done+8(FP)
@@ -574,6 +605,18 @@ TEXT ·gatherScaledAVX512(SB), NOSPLIT, $0-16
 row:
 	ROW
 	COLUMNS_AVX512(GATHER_SCALED)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func gatherSumAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = 0 + table[id] }
+TEXT ·gatherSumAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW
+	COLUMNS_AVX512(GATHER_SUM)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET

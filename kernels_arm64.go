@@ -26,6 +26,8 @@ func (a *rowArgs) do(k op) int {
 		return gatherNEON(a)
 	case opGatherScaled:
 		return gatherScaledNEON(a)
+	case opGatherSum:
+		return gatherSumNEON(a)
 	case opScatterAdd:
 		return scatterAddNEON(a)
 	default:
@@ -85,6 +87,9 @@ func gatherNEON(a *rowArgs) (done int)
 
 //go:noescape
 func gatherScaledNEON(a *rowArgs) (done int)
+
+//go:noescape
+func gatherSumNEON(a *rowArgs) (done int)
 
 //go:noescape
 func scatterAddNEON(a *rowArgs) (done int)

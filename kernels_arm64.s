@@ -33,25 +33,30 @@ counted:
 	CSEL EQ, R21, R20, R20
 
 // What a kernel does to a part of a row, off bytes further on, in registers x and y; SCALE multiplies those of x by the
-// scale, and SUM adds them to those of y.
+// scale, PLUS adds it to them, and SUM adds them to those of y.
 
-#define GATHER(LOAD, STORE, off, x, y, SCALE, SUM) \
+#define GATHER(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
 	LOAD  off(R5), x; \
 	STORE x, off(R6)
 
-#define GATHER_SCALED(LOAD, STORE, off, x, y, SCALE, SUM) \
+#define GATHER_SCALED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
 	LOAD  off(R5), x; \
 	SCALE;            \
 	STORE x, off(R6)
 
-#define ADD_SCALED(LOAD, STORE, off, x, y, SCALE, SUM) \
+#define GATHER_SUM(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
+	LOAD  off(R5), x; \
+	PLUS;             \
+	STORE x, off(R6)
+
+#define ADD_SCALED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
 	LOAD  off(R6), x; \
 	LOAD  off(R5), y; \
 	SCALE;            \
 	SUM;              \
 	STORE y, off(R5)
 
-#define EMBED(LOAD, STORE, off, x, y, SCALE, SUM) \
+#define EMBED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
 	LOAD  off(R5), x; \
 	LOAD  off(R7), y; \
 	SCALE;            \
@@ -62,13 +67,14 @@ counted:
 // part of one.
 
 #define SCALE_PAIR(x0, x1) VFMUL4S(31, x0, x0); VFMUL4S(31, x1, x1)
+#define PLUS_PAIR(x0, x1) VFADD4S(31, x0, x0); VFADD4S(31, x1, x1)
 #define SUM_PAIR(x0, x1, y0, y1) VFADD4S(x0, y0, y0); VFADD4S(x1, y1, y1)
 
 #define PAIR(KERNEL, off, x, y, x0, x1, y0, y1) \
-	KERNEL(FLDPQ, FSTPQ, off, x, y, SCALE_PAIR(x0, x1), SUM_PAIR(x0, x1, y0, y1))
+	KERNEL(FLDPQ, FSTPQ, off, x, y, SCALE_PAIR(x0, x1), SUM_PAIR(x0, x1, y0, y1), PLUS_PAIR(x0, x1))
 
 #define PART(KERNEL, MOVE) \
-	KERNEL(MOVE, MOVE, 0, F0, F1, VFMUL4S(31, 0, 0), VFADD4S(0, 1, 1))
+	KERNEL(MOVE, MOVE, 0, F0, F1, VFMUL4S(31, 0, 0), VFADD4S(0, 1, 1), VFADD4S(31, 0, 0))
 
 // STEP moves on in the rows, STEP_POSITIONS also in that of positions.
 
@@ -134,6 +140,14 @@ columnsDone:
 	MOVE (R24), F2;      \
 	VFMUL4S(31, 0, 0);   \
 	VFMUL4S(31, 2, 2);   \
+	MOVE F0, (R1);       \
+	MOVE F2, (R6)
+
+#define SHORT_GATHER_SUM(MOVE) \
+	MOVE (R5), F0;       \
+	MOVE (R24), F2;      \
+	VFADD4S(31, 0, 0);   \
+	VFADD4S(31, 2, 2);   \
 	MOVE F0, (R1);       \
 	MOVE F2, (R6)
 
@@ -233,6 +247,19 @@ TEXT ·gatherScaledNEON(SB), NOSPLIT, $0-16
 row:
 	ROW
 	COLUMNS(GATHER_SCALED, STEP, R15)
+	ROWS_END
+	MOVD R4, done+8(FP)
+	RET
+
+// func gatherSumNEON(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = 0 + table[id] }
+TEXT ·gatherSumNEON(SB), NOSPLIT, $0-16
+	MOVD a+0(FP), R0
+	ROWS_BEGIN
+	SHORT_ROWS(SHORT_GATHER_SUM)
+row:
+	ROW
+	COLUMNS(GATHER_SUM, STEP, R15)
 	ROWS_END
 	MOVD R4, done+8(FP)
 	RET

@@ -46,6 +46,7 @@ type op int
 const (
 	opGather op = iota
 	opGatherScaled
+	opGatherSum // adds scale, which is +0: bags of one id
 	opScatterAdd
 	opEmbed
 )
@@ -134,9 +135,22 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 //	50,257 x 64       12.3   10.9   14.9   10.5
 //	200,000 x 3,072   1131   890    1332   1180
 //
-// Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with). There are two ways to go about it: a whole row
-// at once, or line by line while another row is done, which costs 5 to 10 percent in caches. On a Zen 4, medians of 21,
-// without, at once and line by line, those of a line all of one process:
+// Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with), but rows of up to shortBytes, of which little is
+// left to the processor's own prefetcher, gain from cachedShortBytes on where calls do not follow each other at once. On a
+// Zen 4 with AVX-512, 8,192 uniform ids (of 1,300 x 768 512), ns per row without and with it, medians of 61 interleaved
+// rounds, right behind one another, and with a millisecond of other work between:
+//
+//	table           gather     embed          gather     embed
+//	24,000 x 16      4.2  6.2   7.1  4.3      11.0  7.4  26.4  7.7
+//	64,000 x 8       3.2  3.2   3.7  3.2       9.8  6.7  22.9  7.3
+//	12,000 x 32      3.9  4.2   5.4  5.3      18.2  9.5  18.2  7.3
+//	 6,000 x 64      8.6  9.3  12.0 12.8      23.0 15.7  23.8 18.8
+//	10,000 x 64      9.5  9.5  12.4 12.6      37.3 24.3  42.4 27.9
+//	 4,000 x 128    16.8 16.7  22.1 23.9      34.7 35.5  64.5 55.8
+//	 1,300 x 768      86  108   142  158       107  122   147  160
+//
+// There are two ways to go about it: a whole row at once, or line by line while another row is done, which costs 5 to 10
+// percent in caches. On a Zen 4, medians of 21, without, at once and line by line, those of a line all of one process:
 //
 //	table, ids                 gather             scatter-add        embed
 //	50,257 x 768     1,000     439   193   277    438   188   268    426   249   315
@@ -171,24 +185,30 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768:
 // 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower cachedBytes.
 const (
-	cachedBytes = 4 << 20  // of a table, in the second-level cache or nearly
-	heldBytes   = 32 << 20 // of a table that a last-level cache may hold
-	spareBytes  = 8 << 20  // of the rows in their order
-	lineBytes   = 256      // of a row, which is a block of AVX-512
-	middleBytes = 2 << 10
-	wholeBytes  = 4 << 10
-	longBurst   = 1 << 10
-	longBytes   = 512 << 10
-	aheadBytes  = 24 << 10
-	aheadLeast  = 8
-	aheadMost   = 32
+	cachedBytes      = 4 << 20 // of a table, in the second-level cache or nearly
+	cachedShortBytes = 3 << 19 // of one of rows of up to shortBytes
+	shortBytes       = 512
+	heldBytes        = 32 << 20 // of a table that a last-level cache may hold
+	spareBytes       = 8 << 20  // of the rows in their order
+	lineBytes        = 256      // of a row, which is a block of AVX-512
+	middleBytes      = 2 << 10
+	wholeBytes       = 4 << 10
+	longBurst        = 1 << 10
+	longBytes        = 512 << 10
+	aheadBytes       = 24 << 10
+	aheadLeast       = 8
+	aheadMost        = 32
 )
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line.
 // linear are the rows in their order, and behind them come those of more ids.
 func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
 	bytes, size := table.Cols*4, extent(table)
-	if size <= cachedBytes/4 {
+	cached := cachedBytes
+	if bytes <= shortBytes {
+		cached = cachedShortBytes
+	}
+	if size <= cached/4 {
 		return 0, 0
 	}
 	burst = bytes
@@ -289,6 +309,11 @@ func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, h hint) int 
 	if isa.Active() == isa.Portable {
 		return kernels.GatherScaled(*dst, *table, ids, scale)
 	}
+	return gatherWith(opGatherScaled, dst, table, ids, scale, h)
+}
+
+// gatherWith gathers with kernel k, which multiplies by scale, or adds it.
+func gatherWith[I ID](k op, dst, table *Matrix, ids []I, scale float32, h hint) int {
 	if len(ids) == 0 {
 		return 0
 	}
@@ -296,7 +321,7 @@ func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, h hint) int 
 	race.ReadRows(table, ids)
 	a := rowsByID(dst, table, ids, h)
 	a.scale = scale
-	return a.run(opGatherScaled, len(ids), dst.Cols)
+	return a.run(k, len(ids), dst.Cols)
 }
 
 func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, h hint) int {

@@ -154,9 +154,27 @@ func (a bagArgs) runChunks(k bagOp, offsets []int) (done int, ok bool) {
 	return a.stop, true
 }
 
-func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32) int {
+// Bags of one id are rows, which a gather does quicker: sums of them begin with +0, which it adds, and means divide by 1. On a
+// Zen 4, 8,192 uniform ids (of 20,000 x 2,048 2,048, of 400,000 x 300 4,096), ns per id as bags and as rows, medians of
+// 101 interleaved rounds for the first four tables and of 31 for the others, which are in no cache:
+//
+//	                     AVX-512       AVX2
+//	    1,000 x 8        3.9   2.6     3.9   2.6
+//	    1,000 x 16       4.8   3.1     5.7   2.9
+//	    1,000 x 64       8.6   8.1     8.9   8.7
+//	    1,000 x 128     17.7  15.9    21.6  16.5
+//	1,000,000 x 16      14.1  10.1    12.4   8.5
+//	1,000,000 x 64      42.1  40.1    39.9  42.6
+//	1,000,000 x 128      134   102     109  88.4
+//	  400,000 x 300      174   122     164   130
+//	   50,257 x 768      473   348     414   300
+//	   20,000 x 2,048   1044   753     937   657
+func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32, ofOne bool) int {
 	if isa.Active() == isa.Portable || len(ids) == 0 {
 		return kernels.BagSum(*dst, *table, ids, offsets, weights)
+	}
+	if ofOne && weights == nil {
+		return gatherWith(opGatherSum, dst, table, ids, 0, hint{stream: large(dst)})
 	}
 	a := bagRows(dst, table, ids)
 	if weights == nil {
@@ -167,18 +185,24 @@ func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32)
 	return a.run(opBagWeighted, offsets)
 }
 
-func bagMean[I ID](dst, table *Matrix, ids []I, offsets []int) int {
+func bagMean[I ID](dst, table *Matrix, ids []I, offsets []int, ofOne bool) int {
 	if isa.Active() == isa.Portable || len(ids) == 0 {
 		return kernels.BagMean(*dst, *table, ids, offsets)
+	}
+	if ofOne {
+		return gatherWith(opGatherSum, dst, table, ids, 0, hint{stream: large(dst)})
 	}
 	a := bagRows(dst, table, ids)
 	a.mean = true
 	return a.run(opBagSum, offsets)
 }
 
-func bagMax[I ID](dst, table *Matrix, ids []I, offsets []int) int {
+func bagMax[I ID](dst, table *Matrix, ids []I, offsets []int, ofOne bool) int {
 	if isa.Active() == isa.Portable || len(ids) == 0 {
 		return kernels.BagMax(*dst, *table, ids, offsets)
+	}
+	if ofOne {
+		return gather(dst, table, ids, hint{stream: large(dst)})
 	}
 	a := bagRows(dst, table, ids)
 	return a.run(opBagMax, offsets)

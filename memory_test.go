@@ -188,11 +188,11 @@ func list[I rowvec.ID](m *memory, n, rows int) []I {
 	return ids
 }
 
-// offsets returns those of bags of n ids: bags of up to five ids, empty ones at both ends and next to each other.
-func (m *memory) offsets(n int) []int {
+// offsets returns those of bags of n ids, which are of these sizes, over and over.
+func (m *memory) offsets(n int, sizes []int) []int {
 	offsets := []int{0}
-	for b, at := 0, 0; at < n || b%len(mixed) != 0; b++ {
-		at = min(n, at+mixed[b%len(mixed)])
+	for b, at := 0, 0; at < n || b%len(sizes) != 0; b++ {
+		at = min(n, at+sizes[b%len(sizes)])
 		offsets = append(offsets, at)
 	}
 	return append(place[int](m, read, 1, len(offsets), 0)[:0], offsets...)
@@ -318,10 +318,10 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			m.matrix(read, s.n, s.dim, 3*s.gap)
 	}
 	bags := func(define func(dst, table rowvec.Matrix, ids []I, offsets []int, weights []float32) int,
-		run func(dst, table rowvec.Matrix, ids []I, offsets []int, weights []float32) error, weighted bool,
+		run func(dst, table rowvec.Matrix, ids []I, offsets []int, weights []float32) error, sizes []int, weighted bool,
 	) func(m *memory, s extent) kernel {
 		return func(m *memory, s extent) kernel {
-			offsets := m.offsets(s.n)
+			offsets := m.offsets(s.n, sizes)
 			dst, table := m.matrix(written, len(offsets)-1, s.dim, 3*s.gap), m.table(read, s.rows, s.dim, s.gap)
 			ids := list[I](m, s.n, table.Rows)
 			var weights []float32
@@ -513,22 +513,23 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			dst := m.vector(changed, s.dim)
 			return kernel{func() error { rowvec.Scale(dst, scale); return nil }, func() { kernels.Scale(dst, scale) }}
 		}},
-		{"BagSum", true, chunk, bags(kernels.BagSum[I], rowvec.BagSum[I], false)},
-		{"BagSum with weights", true, chunk, bags(kernels.BagSum[I], rowvec.BagSum[I], true)},
+		{"BagSum", true, chunk, bags(kernels.BagSum[I], rowvec.BagSum[I], mixed, false)},
+		{"BagSum of single rows", true, chunk, bags(kernels.BagSum[I], rowvec.BagSum[I], []int{1}, false)},
+		{"BagSum with weights", true, chunk, bags(kernels.BagSum[I], rowvec.BagSum[I], mixed, true)},
 		{"BagMean", true, chunk, bags(
 			func(dst, table rowvec.Matrix, ids []I, offsets []int, _ []float32) int {
 				return kernels.BagMean(dst, table, ids, offsets)
 			},
 			func(dst, table rowvec.Matrix, ids []I, offsets []int, _ []float32) error {
 				return rowvec.BagMean(dst, table, ids, offsets)
-			}, false)},
+			}, mixed, false)},
 		{"BagMax", true, chunk, bags(
 			func(dst, table rowvec.Matrix, ids []I, offsets []int, _ []float32) int {
 				return kernels.BagMax(dst, table, ids, offsets)
 			},
 			func(dst, table rowvec.Matrix, ids []I, offsets []int, _ []float32) error {
 				return rowvec.BagMax(dst, table, ids, offsets)
-			}, false)},
+			}, mixed, false)},
 		{"Dots", true, less, func(m *memory, s extent) kernel {
 			dst, a := m.matrix(written, s.queries, s.n, 3*s.gap), m.matrix(read, s.queries, s.dim, s.gap)
 			table := m.table(read, s.rows, s.dim, 2*s.gap)

@@ -58,20 +58,21 @@ func stopBagsAt[I ID](t *testing.T, bad []I) {
 	t.Helper()
 	for _, cols := range []int{1, 3, 7, 16, 40, 100, 256, 300, 1<<15 + 5, 1<<16 + 3} {
 		table, _ := NewMatrix(5, cols)
-		dst, _ := NewMatrix(4, cols)
-		offsets := []int{0, 1, 1, 6, 7}
-		for _, id := range bad {
-			for at := range 7 {
-				ids := make([]I, 7)
-				ids[at] = id
-				for name, done := range runBags(&dst, &table, ids, offsets) {
-					if done != at {
-						t.Errorf("%d columns: %s has done %d ids in front of id %d at %d", cols, name, done, id, at)
+		for _, offsets := range [][]int{{0, 1, 1, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}} {
+			dst, _ := NewMatrix(len(offsets)-1, cols)
+			for _, id := range bad {
+				for at := range 7 {
+					ids := make([]I, 7)
+					ids[at] = id
+					for name, done := range runBags(&dst, &table, ids, offsets) {
+						if done != at {
+							t.Errorf("%d columns: %s has done %d ids in front of id %d at %d", cols, name, done, id, at)
+						}
 					}
 				}
-			}
-			if cols > 1000 {
-				break
+				if cols > 1000 {
+					break
+				}
 			}
 		}
 	}
@@ -79,11 +80,12 @@ func stopBagsAt[I ID](t *testing.T, bad []I) {
 
 // runBags returns what each kernel of bags does.
 func runBags[I ID](dst, table *Matrix, ids []I, offsets []int) map[string]int {
+	ofOne, _ := checkOffsets("", offsets, dst.Rows, len(ids))
 	return map[string]int{
-		"bagSum":   bagSum(dst, table, ids, offsets, nil),
-		"weighted": bagSum(dst, table, ids, offsets, make([]float32, len(ids))),
-		"bagMean":  bagMean(dst, table, ids, offsets),
-		"bagMax":   bagMax(dst, table, ids, offsets),
+		"bagSum":   bagSum(dst, table, ids, offsets, nil, ofOne),
+		"weighted": bagSum(dst, table, ids, offsets, make([]float32, len(ids)), ofOne),
+		"bagMean":  bagMean(dst, table, ids, offsets, ofOne),
+		"bagMax":   bagMax(dst, table, ids, offsets, ofOne),
 	}
 }
 
