@@ -77,13 +77,14 @@ counted:
 // AVX2
 
 // SHORT_ROWS does rows of up to 16 columns with two vectors for each, or parts of them: one at its left end and one at its
-// right, which overlap; a single column has a left one only. Both are computed before either is stored. There is a loop for
-// each size of ids, whose only branch taken is its own, and one for tables with rows to prefetch.
+// right, which overlap; a single column has a left one only. Both are computed before either is stored. For each size of ids
+// there are two loops, whose only branch taken is their own: one prefetches rows, as long as there are ids ahead, the other
+// does what is left, and all of tables that sit in cache.
 //
-// Registers: AX and R10 for a moment, CX bytes from the left vector to the right one, DX zero, R11 stride of linear rows,
-// R12 limit of ids, R13 stride of the table.
+// Registers: AX ids of rows to prefetch, R10 for a moment, CX bytes from the left vector to the right one, DX zero, R11 stride
+// of linear rows, R12 limit of ids, R13 stride of the table.
 
-#define SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, scale, v0, v1, v2, v3) \
+#define SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rows, scale, v0, v1, v2, v3) \
 	CMPQ  R10, R12;                             \
 	JAE   done;                                 \
 	IMULQ R13, R10;                             \
@@ -94,39 +95,57 @@ counted:
 	STORE(v2, (OUT)(CX*1));                     \
 	ADDQ  R11, DI;                              \
 	INCQ  R9;                                   \
-	CMPQ  R9, rowArgs_n(BX)
+	CMPQ  R9, rows
 
-#define SHORT_LOOPS(KERNEL, OUT, MOVE, RIGHT, STORE, narrow, wide, far, found, scale, v0, v1, v2, v3) \
-	CMPQ  rowArgs_ahead(BX), $0;                \
-	JNE   far;                                  \
+// SHORT_AHEAD prefetches the row with the id in R10, whose last byte is last behind the beginning of the right vector.
+#define SHORT_AHEAD(last) \
+	IMULQ R13, R10;             \
+	ADDQ  SI, R10;              \
+	PREFETCHT1 (R10);           \
+	PREFETCHT1 last(R10)(CX*1)
+
+#define SHORT_LOOPS(KERNEL, OUT, MOVE, RIGHT, STORE, last, farNarrow, farWide, near, narrow, wide, scale, v0, v1, v2, v3) \
+	MOVQ  rowArgs_ahead(BX), R10;               \
+	TESTQ R10, R10;                             \
+	JEQ   near;                                 \
+	MOVQ  rowArgs_readable(BX), AX;             \
+	SUBQ  R10, AX;                              \
+	JLE   near;                                 \
+	CMPQ  AX, rowArgs_n(BX);                    \
+	CMOVQGT rowArgs_n(BX), AX;                  \
+	MOVQ  AX, rowArgs_far(BX);                  \
+	LEAQ  (R8)(R10*4), AX;                      \
+	CMPQ  rowArgs_wide(BX), $0;                 \
+	JEQ   farNarrow;                            \
+	LEAQ  (R8)(R10*8), AX;                      \
+farWide: \
+	MOVQ  (AX)(R9*8), R10;                      \
+	SHORT_AHEAD(last);                          \
+	MOVQ  (R8)(R9*8), R10;                      \
+	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rowArgs_far(BX), scale, v0, v1, v2, v3); \
+	JLT   farWide;                              \
+	JMP   near;                                 \
+farNarrow: \
+	MOVL  (AX)(R9*4), R10;                      \
+	SHORT_AHEAD(last);                          \
+	MOVL  (R8)(R9*4), R10;                      \
+	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rowArgs_far(BX), scale, v0, v1, v2, v3); \
+	JLT   farNarrow;                            \
+near: \
+	CMPQ  R9, rowArgs_n(BX);                    \
+	JGE   done;                                 \
 	CMPQ  rowArgs_wide(BX), $0;                 \
 	JNE   wide;                                 \
 	PCALIGN $32;                                \
 narrow: \
 	MOVL  (R8)(R9*4), R10;                      \
-	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rowArgs_n(BX), scale, v0, v1, v2, v3); \
 	JLT   narrow;                               \
 	JMP   done;                                 \
 wide: \
 	MOVQ  (R8)(R9*8), R10;                      \
-	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rowArgs_n(BX), scale, v0, v1, v2, v3); \
 	JLT   wide;                                 \
-	JMP   done;                                 \
-far: \
-	MOVQ  rowArgs_ahead(BX), AX;                \
-	ADDQ  R9, AX;                               \
-	CMPQ  AX, rowArgs_readable(BX);             \
-	JGE   found;                                \
-	ID(R8, rowArgs_wide(BX), AX, R10);          \
-	IMULQ R13, R10;                             \
-	ADDQ  SI, R10;                              \
-	PREFETCHT1 (R10);                           \
-	ADDQ  rowArgs_burst(BX), R10;               \
-	PREFETCHT1 -1(R10);                         \
-found: \
-	ID(R8, rowArgs_wide(BX), R9, R10);          \
-	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, scale, v0, v1, v2, v3); \
-	JLT   far;                                  \
 	JMP   done
 
 #define SHORT_ROWS(KERNEL, OUT) \
@@ -143,16 +162,16 @@ found: \
 	JGE  upTo8;                         \
 	CMPQ AX, $2;                        \
 	JGE  upTo4;                         \
-	SHORT_LOOPS(KERNEL, OUT, SINGLE, ZERO, LATER, narrowSingle, wideSingle, farSingle, foundSingle, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, OUT, SINGLE, ZERO, LATER, -1, farNarrow1, farWide1, near1, narrow1, wide1, X15, X0, X1, X2, X3); \
 upTo4: \
 	SUBQ $8, CX;                        \
-	SHORT_LOOPS(KERNEL, OUT, PAIR, PAIR, PAIR, narrowPair, widePair, farPair, foundPair, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, OUT, PAIR, PAIR, PAIR, 7, farNarrow2, farWide2, near2, narrow2, wide2, X15, X0, X1, X2, X3); \
 upTo8: \
 	SUBQ $16, CX;                       \
-	SHORT_LOOPS(KERNEL, OUT, VECTOR, VECTOR, VECTOR, narrowQuad, wideQuad, farQuad, foundQuad, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, OUT, VECTOR, VECTOR, VECTOR, 15, farNarrow4, farWide4, near4, narrow4, wide4, X15, X0, X1, X2, X3); \
 upTo16: \
 	SUBQ $32, CX;                       \
-	SHORT_LOOPS(KERNEL, OUT, VECTOR, VECTOR, VECTOR, narrowOctet, wideOctet, farOctet, foundOctet, Y15, Y0, Y1, Y2, Y3)
+	SHORT_LOOPS(KERNEL, OUT, VECTOR, VECTOR, VECTOR, 31, farNarrow8, farWide8, near8, narrow8, wide8, Y15, Y0, Y1, Y2, Y3)
 
 // func gatherAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }

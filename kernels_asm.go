@@ -38,6 +38,9 @@ type rowArgs struct {
 	posLimit  uint64         // number of rows in positions, for at
 	at        unsafe.Pointer // nil, or uint32 or uint64
 	atWide    uint64
+
+	//lint:ignore U1000 for the assembly alone
+	far int // short rows with rows to prefetch
 }
 
 // op is a kernel that works on rowArgs; method do of each architecture says which assembly runs it.
@@ -135,19 +138,21 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 //	50,257 x 64       12.3   10.9   14.9   10.5
 //	200,000 x 3,072   1131   890    1332   1180
 //
-// Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with), but rows of up to shortBytes, of which little is
+// Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with), but rows of up to lineBytes, of which little is
 // left to the processor's own prefetcher, gain from cachedShortBytes on where calls do not follow each other at once. On a
-// Zen 4 with AVX-512, 8,192 uniform ids (of 1,300 x 768 512), ns per row without and with it, medians of 61 interleaved
+// Zen 4 with AVX-512, 8,192 uniform ids (of 1,300 x 768 512), ns per row without and with it, medians of 101 interleaved
 // rounds, right behind one another, and with a millisecond of other work between:
 //
-//	table           gather     embed          gather     embed
-//	24,000 x 16      4.2  6.2   7.1  4.3      11.0  7.4  26.4  7.7
-//	64,000 x 8       3.2  3.2   3.7  3.2       9.8  6.7  22.9  7.3
-//	12,000 x 32      3.9  4.2   5.4  5.3      18.2  9.5  18.2  7.3
-//	 6,000 x 64      8.6  9.3  12.0 12.8      23.0 15.7  23.8 18.8
-//	10,000 x 64      9.5  9.5  12.4 12.6      37.3 24.3  42.4 27.9
-//	 4,000 x 128    16.8 16.7  22.1 23.9      34.7 35.5  64.5 55.8
-//	 1,300 x 768      86  108   142  158       107  122   147  160
+//	table           gather     scatter-add      gather     scatter-add
+//	32,000 x 8       2.5  2.2   3.2  2.7      13.6  9.3   17.7  7.7
+//	50,257 x 8       3.5  2.9   4.2  3.1      10.3  6.1   12.2  6.3
+//	16,000 x 16      1.6  1.7   3.0  2.5       7.3  4.4   18.2  6.9
+//	40,000 x 16      5.1  3.4   5.1  3.7      14.7  7.0   21.4  9.1
+//	20,000 x 32      4.0  3.9   7.7  7.3      18.8  7.3   20.6  9.6
+//	 6,000 x 64      8.8  9.4   9.3  9.6      22.6 20.3   32.8 24.2
+//	10,000 x 64     10.0  9.5  11.2 10.2      35.0 22.0   47.3 27.6
+//	 3,000 x 128    16.1 17.3  17.9 19.7      28.9 29.8   37.2 35.2
+//	 1,300 x 768      90  110   100  116       121  127    113  114
 //
 // There are two ways to go about it: a whole row at once, or line by line while another row is done, which costs 5 to 10
 // percent in caches. On a Zen 4, medians of 21, without, at once and line by line, those of a line all of one process:
@@ -185,9 +190,8 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768:
 // 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower cachedBytes.
 const (
-	cachedBytes      = 4 << 20 // of a table, in the second-level cache or nearly
-	cachedShortBytes = 3 << 19 // of one of rows of up to shortBytes
-	shortBytes       = 512
+	cachedBytes      = 4 << 20  // of a table, in the second-level cache or nearly
+	cachedShortBytes = 1 << 20  // of one of rows of up to lineBytes
 	heldBytes        = 32 << 20 // of a table that a last-level cache may hold
 	spareBytes       = 8 << 20  // of the rows in their order
 	lineBytes        = 256      // of a row, which is a block of AVX-512
@@ -204,11 +208,7 @@ const (
 // linear are the rows in their order, and behind them come those of more ids.
 func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
 	bytes, size := table.Cols*4, extent(table)
-	cached := cachedBytes
-	if bytes <= shortBytes {
-		cached = cachedShortBytes
-	}
-	if size <= cached/4 {
+	if size <= cachedShortBytes/4 || bytes > lineBytes && size <= cachedBytes/4 {
 		return 0, 0
 	}
 	burst = bytes
