@@ -169,14 +169,17 @@ func TestPrefetchOfWrongIDs(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		for _, cols := range []int{1, 3, 7, 16, 40, 300, 1100} {
 			table, _ := NewMatrix(5<<20/4/cols+1, cols) // large enough for prefetching
-			rows, _ := NewMatrix(50, cols)
+			rows, _ := NewMatrix(90, cols)
 			start := uint64(uintptr(unsafe.Pointer(&table.Data[0])))
-			for _, top := range []uint64{1 << 63, 0} { // where signed and unsigned addresses end
-				ids := make([]uint64, 50)
+			for _, far := range []uint64{
+				(1<<63 - start - 64) / uint64(cols*4), -(start + 64) / uint64(cols*4), // where addresses end, signed and unsigned
+				1 << 32, // which is not the first row
+			} {
+				ids := make([]uint64, 90)
 				for i := 40; i < len(ids); i++ {
-					ids[i] = (top - start - 64) / uint64(cols*4)
+					ids[i] = far
 				}
-				bags, offsets := rowsOf(rows, 0, 5), []int{0, 20, 21, 40, 49, 50}
+				bags, offsets := rowsOf(rows, 0, 5), []int{0, 20, 21, 40, 49, 90}
 				for name, done := range runBags(&bags, &table, ids, offsets) {
 					if done != 40 {
 						t.Errorf("%d columns: %s has done %d ids, want 40", cols, name, done)

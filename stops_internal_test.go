@@ -8,6 +8,39 @@ import (
 	"github.com/rowvec/rowvec/internal/isatest"
 )
 
+// TestMore: kernels that may look at more ids than they have rows to do, to prefetch what those choose, do no more rows.
+func TestMore(t *testing.T) {
+	const n, all = 10, 90
+	isatest.Each(t, func(t *testing.T) {
+		for _, cols := range []int{1, 2, 4, 8, 13, 16, 40, 64} {
+			table := Matrix{Rows: 1<<20/cols + 1, Cols: cols, Stride: cols, Data: make([]float32, 1<<20+cols)}
+			moreIDs(t, &table, n, make([]uint32, all))
+			moreIDs(t, &table, n, make([]uint64, all))
+		}
+	})
+}
+
+func moreIDs[I ID](t *testing.T, table *Matrix, n int, ids []I) {
+	t.Helper()
+	rows, _ := NewMatrix(len(ids), table.Cols)
+	for i := range rows.Data {
+		rows.Data[i] = 1
+	}
+	few, h := rowsOf(rows, 0, n), hint{more: len(ids) - n}
+	table.Data[0] = 0
+	if done := scatterAdd(table, ids[:n], 1, &few, h); done != n || table.Data[0] != float32(n) {
+		t.Errorf("%d columns: scatterAdd has done %d rows, want %d, and sums are %g", few.Cols, done, n, table.Data[0])
+	}
+	for name, done := range map[string]int{
+		"gather":       gather(&few, table, ids[:n], h),
+		"gatherScaled": gatherScaled(&few, table, ids[:n], 1, h),
+	} {
+		if next := rows.Row(n)[0]; done != n || next != 1 {
+			t.Errorf("%d columns: %s has done %d rows, want %d, or one has written %g behind them", few.Cols, name, done, n, next)
+		}
+	}
+}
+
 // TestStops: kernels end in front of the first id that is out of range, as one may be that has changed since the check, and
 // say how many they have done.
 func TestStops(t *testing.T) {
