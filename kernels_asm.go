@@ -22,12 +22,16 @@ type rowArgs struct {
 	ids          unsafe.Pointer // uint32 or uint64
 	wide         uint64         // 0: ids have 4 bytes; 1: they have 8
 	cols         int
-	n            int // rows to do
-	readable     int // ids that may be read, at least n: prefetching looks beyond the rows to do
-	ahead        int // rows to prefetch ahead; 0 for a table that sits in cache
-	burst        int // bytes to prefetch of each at once; 0 to prefetch all of it line by line
-	scale        float32
-	stream       bool // write linear rows past the caches
+
+	//lint:ignore U1000 for the assembly alone
+	far int // short rows that have one to prefetch
+
+	n        int // rows to do
+	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
+	ahead    int // rows to prefetch ahead; 0 for a table that sits in cache
+	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line
+	scale    float32
+	stream   bool // write linear rows past the caches
 
 	// Embed adds rows of a second table, either chosen by ids of their own or, where at is nil, first, first+1, ...
 	// up to span bytes behind positions, and then from positions on again.
@@ -38,9 +42,6 @@ type rowArgs struct {
 	posLimit  uint64         // number of rows in positions, for at
 	at        unsafe.Pointer // nil, or uint32 or uint64
 	atWide    uint64
-
-	//lint:ignore U1000 for the assembly alone
-	far int // short rows with rows to prefetch
 }
 
 // op is a kernel that works on rowArgs; method do of each architecture says which assembly runs it.
