@@ -124,10 +124,11 @@ one: \
 columnsDone:
 
 // SHORT_ROWS does rows of up to 8 columns with two vectors for each, or parts of them: one at its left end and one at its
-// right, which overlap. Both are computed before either is stored, and no branch depends on the length of a row. Tables
-// with rows to prefetch are left to what follows.
+// right, which overlap. Both are computed before either is stored, and no branch depends on the length of a row. One loop
+// prefetches rows, as long as there are ids ahead, the other does what is left, and all of tables that sit in cache.
 //
-// Registers: R1 and R5 the left parts of the rows, R6 and R24 the right ones, R8 bytes from left to right.
+// Registers: R1 and R5 the left parts of the rows, R6 and R24 the right ones, R8 bytes from left to right, R20 rows that have
+// one to prefetch, R21 bytes to the last column.
 
 #define SHORT_GATHER(MOVE) \
 	MOVE (R5), F0;  \
@@ -163,9 +164,7 @@ columnsDone:
 	MOVE F1, (R5);       \
 	MOVE F3, (R24)
 
-#define SHORT_LOOP(KERNEL, MOVE, loop) \
-	PCALIGN $16;         \
-loop: \
+#define SHORT_ROW(KERNEL, MOVE, rows) \
 	ID(R3, R11, R4, R5); \
 	CMP  R10, R5;        \
 	BHS  done;           \
@@ -175,27 +174,50 @@ loop: \
 	KERNEL(MOVE);        \
 	ADD  R19, R1;        \
 	ADD  $1, R4;         \
-	CMP  R12, R4;        \
-	BLT  loop;           \
+	CMP  rows, R4
+
+#define SHORT_LOOPS(KERNEL, MOVE, far, near) \
+	CBZ  R13, near;                \
+	CMP  $0, R20;                  \
+	BLE  near;                     \
+	PCALIGN $16;                   \
+far: \
+	ADD  R13, R4, R24;             \
+	ID(R3, R11, R24, R25);         \
+	MADD R9, R2, R25, R25;         \
+	PRFM (R25), PLDL2KEEP;         \
+	ADD  R21, R25;                 \
+	PRFM (R25), PLDL2KEEP;         \
+	SHORT_ROW(KERNEL, MOVE, R20);  \
+	BLT  far;                      \
+	CMP  R12, R4;                  \
+	BGE  done;                     \
+	PCALIGN $16;                   \
+near: \
+	SHORT_ROW(KERNEL, MOVE, R12);  \
+	BLT  near;                     \
 	B    done
 
 #define SHORT_ROWS(KERNEL) \
 	CMP  $8, R15;        \
 	BGT  row;            \
-	CBNZ R13, row;       \
-	LSL  $2, R15, R8;    \
+	LSL  $2, R15, R8;       \
+	SUB  $4, R8, R21;       \
+	SUB  R13, R14, R20;     \
+	CMP  R12, R20;          \
+	CSEL GT, R12, R20, R20; \
 	CMP  $4, R15;        \
 	BGE  upTo8;          \
 	CMP  $2, R15;        \
 	BGE  upTo4;          \
 	SUB  $4, R8;         \
-	SHORT_LOOP(KERNEL, FMOVS, short1); \
+	SHORT_LOOPS(KERNEL, FMOVS, far1, near1); \
 upTo4: \
 	SUB  $8, R8;         \
-	SHORT_LOOP(KERNEL, FMOVD, short2); \
+	SHORT_LOOPS(KERNEL, FMOVD, far2, near2); \
 upTo8: \
 	SUB  $16, R8;        \
-	SHORT_LOOP(KERNEL, FMOVQ, short4)
+	SHORT_LOOPS(KERNEL, FMOVQ, far4, near4)
 
 // func fetchRowsNEON(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
 // for _, id := range ids[:n] { prefetch(table[id][:bytes]) }, longBurst bytes of each row at a time

@@ -145,15 +145,17 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // rounds, right behind one another, and with a millisecond of other work between:
 //
 //	table           gather     scatter-add      gather     scatter-add
-//	32,000 x 8       2.5  2.2   3.2  2.7      13.6  9.3   17.7  7.7
 //	50,257 x 8       3.5  2.9   4.2  3.1      10.3  6.1   12.2  6.3
-//	16,000 x 16      1.6  1.7   3.0  2.5       7.3  4.4   18.2  6.9
+//	24,000 x 16      2.5  2.3   2.6  2.4      14.7  9.6   21.3 12.7
 //	40,000 x 16      5.1  3.4   5.1  3.7      14.7  7.0   21.4  9.1
 //	20,000 x 32      4.0  3.9   7.7  7.3      18.8  7.3   20.6  9.6
 //	 6,000 x 64      8.8  9.4   9.3  9.6      22.6 20.3   32.8 24.2
 //	10,000 x 64     10.0  9.5  11.2 10.2      35.0 22.0   47.3 27.6
 //	 3,000 x 128    16.1 17.3  17.9 19.7      28.9 29.8   37.2 35.2
 //	 1,300 x 768      90  110   100  116       121  127    113  114
+//
+// Where rows have just been read, dot products with them take up to 1.3 times as long with it (24,000 x 16: 4.7 and 5.9), and
+// below that size up to 1.6 times (5,200 x 64: 7.3 and 9.4, 7.5 and 11.2).
 //
 // There are two ways to go about it: a whole row at once, or line by line while another row is done, which costs 5 to 10
 // percent in caches. On a Zen 4, medians of 21, without, at once and line by line, those of a line all of one process:
@@ -192,7 +194,7 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower cachedBytes.
 const (
 	cachedBytes      = 4 << 20  // of a table, in the second-level cache or nearly
-	cachedShortBytes = 1 << 20  // of one of rows of up to lineBytes
+	cachedShortBytes = 3 << 19  // of one of rows of up to lineBytes
 	heldBytes        = 32 << 20 // of a table that a last-level cache may hold
 	spareBytes       = 8 << 20  // of the rows in their order
 	lineBytes        = 256      // of a row, which is a block of AVX-512

@@ -316,7 +316,7 @@ func TestPrefetch(t *testing.T) {
 		}
 		compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2}) // line by line
 		for _, dim := range []int{1, 2, 3, 4, 7, 8, 13, 16} {                                                    // rows that are prefetched in all calls of assembly but the last
-			s := shape{dim: dim, n: 2100, rows: 1<<18/dim + 1, seq: 2100, scale: 2}
+			s := shape{dim: dim, n: 2100, rows: 1<<19/dim + 1, seq: 2100, scale: 2}
 			compare[uint32, uint64](t, heap, s)
 			compare[uint64, uint32](t, heap, s)
 		}

@@ -150,6 +150,9 @@ func loops(function string, code []asmcheck.Instruction) (found []loop, rows []u
 		if outermost && nested {
 			name += ", short rows"
 		}
+		if slices.ContainsFunc(body, func(i asmcheck.Instruction) bool { return i.Mnemonic == "prfm" }) {
+			name += " (p)"
+		}
 		found = append(found, loop{name, items, piece{code: body}})
 	}
 	return found, rows
@@ -483,13 +486,13 @@ func report(mca, objdump, qemu string) error {
 		return err
 	}
 
-	fmt.Println("Hot loops, one iteration: cycles predicted / cycles at the load/store limit = ratio.")
+	fmt.Println("Hot loops, one iteration: cycles predicted / cycles at the load/store limit = ratio. (p): it prefetches.")
 	fmt.Println()
 	header("loop", "floats or ids", "instructions")
 	for _, l := range hot {
 		fmt.Printf("| %s | %d | %d |%s\n", l.function, l.items, len(l.code), l.cells())
 	}
-	fmt.Println("\nThe assembly of a whole row, or of a call where there are no rows; (p): it prefetches.")
+	fmt.Println("\nThe assembly of a whole row, or of a call where there are no rows.")
 	fmt.Println()
 	header("function", "dim", "instructions")
 	for _, r := range done {

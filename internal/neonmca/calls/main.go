@@ -20,13 +20,13 @@ func mark() {}
 
 // call runs f once, for what only a first call does, and then on few rows and on twice as many.
 func call(function string, dim, table, rows int, f func(n int) error) {
-	for _, n := range []int{1, rows, 2 * rows} {
-		if n > 1 {
+	for i, n := range []int{2, rows, 2 * rows} {
+		if i > 0 {
 			fmt.Println(function, dim, table == vast, n)
 			mark()
 		}
 		err := f(n)
-		if n > 1 {
+		if i > 0 {
 			mark()
 		}
 		if err != nil {
@@ -55,6 +55,10 @@ func main() {
 		for i := range ids {
 			ids[i] = int32(i * 37 % cached)
 		}
+		offsets := make([]int, len(ids)+1) // of bags of one
+		for i := range offsets {
+			offsets[i] = i
+		}
 		linear, positions, sum := matrix(2*rows, dim), matrix(2*rows, dim), matrix(2*rows, dim)
 		for _, size := range []int{cached, vast} {
 			table := matrix(size, dim)
@@ -63,6 +67,9 @@ func main() {
 			})
 			call("gatherScaledNEON", dim, size, rows, func(n int) error {
 				return rowvec.GatherScaled(first(linear, n), table, ids[:n], 3)
+			})
+			call("gatherSumNEON", dim, size, rows, func(n int) error {
+				return rowvec.BagSum(first(linear, n), table, ids[:n], offsets[:n+1], nil)
 			})
 			call("scatterAddNEON", dim, size, rows, func(n int) error {
 				return rowvec.ScatterAdd(table, ids[:n], 3, first(linear, n))
