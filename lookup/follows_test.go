@@ -73,7 +73,7 @@ func TestFollows(t *testing.T) {
 
 // TestStepsFollow: a step of a batch by one worker begins anew with the ids that occur once, and with those that do not.
 func TestStepsFollow(t *testing.T) {
-	const dim, twice, once = 96, 600, 10
+	const dim, twice, once = 96, 600, 5100 // so many that their rows go straight to the table
 	apply := forward.Apply
 	defer func() { forward.Apply = apply }()
 	var follows []bool

@@ -409,43 +409,49 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestStepBatch: it has the bits of the gradient and the step apart.
+// TestStepBatch: it has the bits of the gradient and the step apart, whether ids that occur once are added up or not.
 func TestStepBatch(t *testing.T) {
-	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range []int{1, 6, 33, 768} {
-			for i, m := range []lookup.Method{
-				lookup.SGD{WeightDecay: 0.1}, lookup.SGD{Rate: 0.5}, lookup.Adagrad{RateDecay: 0.5}, lookup.RowAdagrad{Initial: 1},
-				lookup.Adam{}, lookup.AdamW{WeightDecay: 0.25, Rate: 0.5},
-			} {
-				options := []lookup.Option{lookup.Padding(padded), lookup.Workers(1 + i%2)}
-				switch i % 3 { // with these, nothing goes straight to the table
-				case 0:
-					options = append(options, lookup.Scaled())
-				case 1:
-					options = append(options, lookup.ScaleGradByFrequency())
+		stepBatches(t)
+		defer tuning.Lower()()
+		stepBatches(t)
+	})
+}
+
+func stepBatches(t *testing.T) {
+	t.Helper()
+	for _, dim := range []int{1, 6, 33, 768} {
+		for i, m := range []lookup.Method{
+			lookup.SGD{WeightDecay: 0.1}, lookup.SGD{Rate: 0.5}, lookup.Adagrad{RateDecay: 0.5}, lookup.RowAdagrad{Initial: 1},
+			lookup.Adam{}, lookup.AdamW{WeightDecay: 0.25, Rate: 0.5},
+		} {
+			options := []lookup.Option{lookup.Padding(padded), lookup.Workers(1 + i%2)}
+			switch i % 3 { // with these, nothing goes straight to the table
+			case 0:
+				options = append(options, lookup.Scaled())
+			case 1:
+				options = append(options, lookup.ScaleGradByFrequency())
+			}
+			a, b := must(lookup.NewEmbedding(vocab, dim, options...)), must(lookup.NewEmbedding(vocab, dim, options...))
+			oa, ob := must(a.NewOptimizer(m)), must(b.NewOptimizer(m))
+			g := a.NewGradient()
+			for i, batch := range batches() {
+				dOut := fill(newMatrix(t, batch.in.Len(), dim), uint64(i))
+				g.Clear()
+				if err := errors.Join(a.BackwardSparse(g, batch.in, dOut), oa.Step(g), ob.StepBatch(b, batch.in, dOut)); err != nil {
+					t.Fatal(err)
 				}
-				a, b := must(lookup.NewEmbedding(vocab, dim, options...)), must(lookup.NewEmbedding(vocab, dim, options...))
-				oa, ob := must(a.NewOptimizer(m)), must(b.NewOptimizer(m))
-				g := a.NewGradient()
-				for i, batch := range batches() {
-					dOut := fill(newMatrix(t, batch.in.Len(), dim), uint64(i))
-					g.Clear()
-					if err := errors.Join(a.BackwardSparse(g, batch.in, dOut), oa.Step(g), ob.StepBatch(b, batch.in, dOut)); err != nil {
-						t.Fatal(err)
-					}
-					what := fmt.Sprintf("%v, dim %d, %s", oa, dim, batch.name)
-					compare(t, what, b.Weight(), a.Weight())
-					for k, s := range oa.State() {
-						compare(t, what, ob.State()[k].Value, s.Value)
-					}
-				}
-				if oa.Steps() != len(batches()) || ob.Steps() != oa.Steps() {
-					t.Errorf("%d and %d steps", oa.Steps(), ob.Steps())
+				what := fmt.Sprintf("%v, dim %d, %s", oa, dim, batch.name)
+				compare(t, what, b.Weight(), a.Weight())
+				for k, s := range oa.State() {
+					compare(t, what, ob.State()[k].Value, s.Value)
 				}
 			}
+			if oa.Steps() != len(batches()) || ob.Steps() != oa.Steps() {
+				t.Errorf("%d and %d steps", oa.Steps(), ob.Steps())
+			}
 		}
-	})
+	}
 }
 
 func TestTrainingNoAllocation(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // groups are the rows that the ids of a batch choose, each once and in ascending order, and for each of them the places
@@ -277,8 +278,21 @@ type singles struct {
 	places []int // where they stand in it
 }
 
-// take takes the ids that occur once out of the groups of a batch of n ids.
-func (s *singles) take(g *groups, n int) {
+// straightCols is what the cost of a run comes to, in columns: see tuning.StraightShare.
+const straightCols = 250
+
+// take takes the ids that occur once out of the groups of a batch of n ids with rows of so many columns, or none if they are
+// too few.
+func (s *singles) take(g *groups, n, cols int) {
+	once := 0
+	for i := range g.ids {
+		if g.offsets[i+1]-g.offsets[i] == 1 {
+			once++
+		}
+	}
+	if float64(n-once)*tuning.StraightShare > float64(n)*float64(straightCols+cols) {
+		return
+	}
 	byPlace := sized(s.ids, n) // 1 more than the id, or 0
 	clear(byPlace)
 	kept, places := 0, 0

@@ -273,8 +273,8 @@ func (o *Optimizer) Step(g *Gradient) error {
 
 // StepBatch takes a step with the gradient that e.BackwardSparse gives for a batch, without ever holding it: the rows of
 // dOut are added up and applied while they are in the caches, and those of ids that occur once are applied as they are,
-// unless the embedding is Scaled. The table of e must be the optimizer's. The bits are those of BackwardSparse and Step, but
-// that a gradient of -0 which occurs once is no +0, which only a weight of -0 can tell.
+// unless they are few or the embedding is Scaled. The table of e must be the optimizer's. The bits are those of
+// BackwardSparse and Step, but that a gradient of -0 which occurs once may be no +0, which only a weight of -0 can tell.
 func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Optimizer.StepBatch"
 	if e == nil {
@@ -314,7 +314,7 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	}
 	o.once.ids = o.once.ids[:0]
 	if f.alpha == 1 {
-		o.once.take(&o.batch.groups, n)
+		o.once.take(&o.batch.groups, n, table.Cols)
 	}
 	o.batch.rows = dOut
 	o.batch.weigh(f)
