@@ -23,29 +23,29 @@
 // There is no PCALIGN: with it the assembler of Go 1.26 does not come to an end here.
 
 // What is done to one vector of a block, off bytes behind row, or to a part of one, which LOAD and STORE move: sum is its
-// register, x one for a moment, and factor the weight, or the number of ids. PLUS adds what is in memory; keep and other are
-// for LONG_BAGS.
+// register, x one for a moment, and factor the weight, or the number of ids; keep and other are for LONG_BAGS. WITH has an
+// instruction take what is in memory as its last operand: to load it first, weighted sums of bags of 10 of 50,257 x 768 took
+// 174 ns per id with AVX-512 and 218 with AVX2, and not 167 and 204.
 
-#define CLEAR(LOAD, STORE, PLUS, row, off, sum, x, keep, factor, other) VXORPS sum, sum, sum
-#define TAKE(LOAD, STORE, PLUS, row, off, sum, x, keep, factor, other) LOAD(off(row), sum)
-#define SUM(LOAD, STORE, PLUS, row, off, sum, x, keep, factor, other) PLUS(LOAD, off(row), x, sum)
-#define DIVIDE(LOAD, STORE, PLUS, row, off, sum, x, keep, factor, other) VDIVPS factor, sum, sum
-#define PUT(LOAD, STORE, PLUS, row, off, sum, x, keep, factor, other) STORE(sum, off(row))
+#define CLEAR(LOAD, STORE, WITH, row, off, sum, x, keep, factor, other) VXORPS sum, sum, sum
+#define TAKE(LOAD, STORE, WITH, row, off, sum, x, keep, factor, other) LOAD(off(row), sum)
+#define SUM(LOAD, STORE, WITH, row, off, sum, x, keep, factor, other) WITH(VADDPS, LOAD, off(row), x, sum, sum)
+#define DIVIDE(LOAD, STORE, WITH, row, off, sum, x, keep, factor, other) VDIVPS factor, sum, sum
+#define PUT(LOAD, STORE, WITH, row, off, sum, x, keep, factor, other) STORE(sum, off(row))
 
-#define WEIGHTED_SUM(LOAD, STORE, PLUS, row, off, sum, x, keep, factor, other) \
-	LOAD(off(row), x);   \
-	VMULPS factor, x, x; \
+#define WEIGHTED_SUM(LOAD, STORE, WITH, row, off, sum, x, keep, factor, other) \
+	WITH(VMULPS, LOAD, off(row), x, factor, x); \
 	VADDPS x, sum, sum
 
 // MAXIMUM keeps what is there unless x is greater, also where one of them is a NaN or both are zeros.
-#define MAXIMUM(LOAD, STORE, PLUS, row, off, sum, x, keep, factor, other) \
+#define MAXIMUM(LOAD, STORE, WITH, row, off, sum, x, keep, factor, other) \
 	LOAD(off(row), x);  \
 	VMAXPS sum, x, sum
 
-#define PLUS_VECTOR(LOAD, from, x, sum) VADDPS from, sum, sum
-#define PLUS_PART(LOAD, from, x, sum) \
-	LOAD(from, x);      \
-	VADDPS x, sum, sum
+#define WITH_VECTOR(INSTRUCTION, LOAD, from, x, y, to) INSTRUCTION from, y, to
+#define WITH_PART(INSTRUCTION, LOAD, from, x, y, to) \
+	LOAD(from, x);       \
+	INSTRUCTION x, y, to
 
 // Prefetches of a row.
 
@@ -211,22 +211,22 @@ end: \
 // keep has the bits set that are kept of where the sums go on: none where they begin anew. Two rows are added one vector after
 // the other, and not one row after the other: of 50,257 x 768 in bags of 2, 219 and 280 ns per id.
 
-#define ONE_ROW(LOAD, STORE, PLUS, TERM, off, sum, x, keep, w0, w1) \
+#define ONE_ROW(LOAD, STORE, WITH, TERM, off, sum, x, keep, w0, w1) \
 	VANDPS off(AX), keep, sum;                               \
-	TERM(LOAD, STORE, PLUS, R10, off, sum, x, keep, w0, w1); \
+	TERM(LOAD, STORE, WITH, R10, off, sum, x, keep, w0, w1); \
 	STORE(sum, off(DI))
 
-#define TWO_ROWS(LOAD, STORE, PLUS, TERM, off, sum, x, keep, w0, w1) \
+#define TWO_ROWS(LOAD, STORE, WITH, TERM, off, sum, x, keep, w0, w1) \
 	VANDPS off(AX), keep, sum;                               \
-	TERM(LOAD, STORE, PLUS, R10, off, sum, x, keep, w0, w1); \
-	TERM(LOAD, STORE, PLUS, R11, off, sum, x, keep, w1, w0); \
+	TERM(LOAD, STORE, WITH, R10, off, sum, x, keep, w0, w1); \
+	TERM(LOAD, STORE, WITH, R11, off, sum, x, keep, w1, w0); \
 	STORE(sum, off(DI))
 
-#define NO_ROW(LOAD, STORE, PLUS, TERM, off, sum, x, keep, w0, w1) \
+#define NO_ROW(LOAD, STORE, WITH, TERM, off, sum, x, keep, w0, w1) \
 	VXORPS sum, sum, sum; \
 	STORE(sum, off(DI))
 
-#define ROW_OVER(LOAD, STORE, PLUS, TERM, off, sum, x, keep, number, w1) \
+#define ROW_OVER(LOAD, STORE, WITH, TERM, off, sum, x, keep, number, w1) \
 	LOAD(off(DI), sum);       \
 	VDIVPS number, sum, sum;  \
 	STORE(sum, off(DI))
@@ -382,7 +382,7 @@ short:
 
 // AVX2
 
-#define OF_Y(OP, row, off, sum) OP(VECTOR, VECTOR, PLUS_VECTOR, row, off, sum, Y12, Y13, Y14, Y15)
+#define OF_Y(OP, row, off, sum) OP(VECTOR, VECTOR, WITH_VECTOR, row, off, sum, Y12, Y13, Y14, Y15)
 #define Y_1(OP, row) OF_Y(OP, row, 0, Y0)
 #define Y_2(OP, row) Y_1(OP, row); OF_Y(OP, row, 32, Y1)
 #define Y_4(OP, row) Y_2(OP, row); OF_Y(OP, row, 64, Y2); OF_Y(OP, row, 96, Y3)
@@ -392,9 +392,9 @@ short:
 	OF_Y(OP, row, 160, Y5); \
 	OF_Y(OP, row, 192, Y6); \
 	OF_Y(OP, row, 224, Y7)
-#define X_QUAD(OP, row) OP(VECTOR, VECTOR, PLUS_PART, row, 0, X0, X12, X13, X14, X15)
-#define X_PAIR(OP, row) OP(PAIR, PAIR, PLUS_PART, row, 0, X0, X12, X13, X14, X15)
-#define X_SINGLE(OP, row) OP(SINGLE, SINGLE, PLUS_PART, row, 0, X0, X12, X13, X14, X15)
+#define X_QUAD(OP, row) OP(VECTOR, VECTOR, WITH_PART, row, 0, X0, X12, X13, X14, X15)
+#define X_PAIR(OP, row) OP(PAIR, PAIR, WITH_PART, row, 0, X0, X12, X13, X14, X15)
+#define X_SINGLE(OP, row) OP(SINGLE, SINGLE, WITH_PART, row, 0, X0, X12, X13, X14, X15)
 
 #define SPAN_AVX2(ROWS, TERM) \
 	Y_8(ROWS, TERM);           \
@@ -475,7 +475,7 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 
 // AVX-512
 
-#define OF_Z(OP, row, off, sum) OP(VECTOR, VECTOR, PLUS_VECTOR, row, off, sum, Z16, Z17, Z18, Z19)
+#define OF_Z(OP, row, off, sum) OP(VECTOR, VECTOR, WITH_VECTOR, row, off, sum, Z16, Z17, Z18, Z19)
 #define Z_1(OP, row) OF_Z(OP, row, 0, Z0)
 #define Z_2(OP, row) Z_1(OP, row); OF_Z(OP, row, 64, Z1)
 #define Z_4(OP, row) Z_2(OP, row); OF_Z(OP, row, 128, Z2); OF_Z(OP, row, 192, Z3)
@@ -485,7 +485,7 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 	OF_Z(OP, row, 320, Z5); \
 	OF_Z(OP, row, 384, Z6); \
 	OF_Z(OP, row, 448, Z7)
-#define Z_TAIL(OP, row) OP(MASKED_LOAD, MASKED_STORE, PLUS_PART, row, 0, Z0, Z16, Z17, Z18, Z19)
+#define Z_TAIL(OP, row) OP(MASKED_LOAD, MASKED_STORE, WITH_PART, row, 0, Z0, Z16, Z17, Z18, Z19)
 
 #define BAGS_Z(VECTORS, LINES, size, START, FACTOR, TERM, END, bag, anew, start, walk, line, near, store) \
 	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Z18, X18, bag, anew, start, walk, line, near, store)
