@@ -84,8 +84,9 @@ func checkBags[I ID](op string, dst, table *Matrix, ids []I, offsets []int, weig
 	return ofOne, checkApart(op, "dst", dst, "weights", &Matrix{Rows: 1, Cols: len(weights), Data: weights, Stride: len(weights)})
 }
 
-// checkOffsets checks that offsets part n ids into so many bags, and reports whether each has one. Its loops have no branch
-// but their own, which on a Zen 4 takes 0.6 and 0.45 ns per offset, and 1.1 with one.
+// checkOffsets checks that offsets part n ids into so many bags, and reports whether each has one. The loops over offsets that
+// are in order have no branch but their own, which on a Zen 4 takes 0.6 and 0.45 ns per offset, and 1.1 with one. The kernels
+// find offsets that change meanwhile.
 func checkOffsets(op string, offsets []int, bags, n int) (ofOne bool, err error) {
 	if bags == 0 && len(offsets) == 0 && n == 0 {
 		return false, nil
@@ -113,9 +114,13 @@ func checkOffsets(op string, offsets []int, bags, n int) (ofOne bool, err error)
 		signs |= offset | (offset - last)
 		last = offset
 	}
-	for b := 1; signs < 0 && b < len(offsets); b++ {
-		if offsets[b] < offsets[b-1] {
-			return false, &ShapeError{op, fmt.Sprintf("offsets[%d]", b), offsets[b], "at least ", offsets[b-1]}
+	if signs < 0 {
+		last = 0
+		for b, offset := range offsets {
+			if offset < last {
+				return false, &ShapeError{op, fmt.Sprintf("offsets[%d]", b), offset, "at least ", last}
+			}
+			last = offset
 		}
 	}
 	return false, checkEqual(op, "last of offsets", "", last, n)

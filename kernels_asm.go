@@ -193,11 +193,11 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768:
 // 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower cachedBytes.
 const (
-	cachedBytes      = 4 << 20  // of a table, in the second-level cache or nearly
-	cachedShortBytes = 3 << 19  // of one of rows of up to lineBytes
-	heldBytes        = 32 << 20 // of a table that a last-level cache may hold
-	spareBytes       = 8 << 20  // of the rows in their order
-	lineBytes        = 256      // of a row, which is a block of AVX-512
+	cachedBytes      = 4 << 20    // of a table, in the second-level cache or nearly
+	cachedShortBytes = 1400 << 10 // of one of rows of up to lineBytes
+	heldBytes        = 32 << 20   // of a table that a last-level cache may hold
+	spareBytes       = 8 << 20    // of the rows in their order
+	lineBytes        = 256        // of a row, which is a block of AVX-512
 	middleBytes      = 2 << 10
 	wholeBytes       = 4 << 10
 	longBurst        = 1 << 10
@@ -207,16 +207,22 @@ const (
 	aheadMost        = 32
 )
 
+// cached reports whether a table sits in the second-level cache, or so nearly that its rows are not prefetched.
+func cached(table *Matrix) bool {
+	size := extent(table)
+	return size <= cachedShortBytes/4 || table.Cols > lineBytes/4 && size <= cachedBytes/4
+}
+
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line.
 // linear are the rows in their order, and behind them come those of more ids.
 func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
-	bytes, size := table.Cols*4, extent(table)
-	if size <= cachedShortBytes/4 || bytes > lineBytes && size <= cachedBytes/4 {
+	if cached(table) {
 		return 0, 0
 	}
+	bytes := table.Cols * 4
 	burst = bytes
 	switch {
-	case bytes > wholeBytes && (size <= heldBytes/4 || !byLines):
+	case bytes > wholeBytes && (extent(table) <= heldBytes/4 || !byLines):
 		burst = longBurst
 	case bytes > wholeBytes:
 		burst = 0
@@ -315,7 +321,7 @@ func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, h hint) int 
 	return gatherWith(opGatherScaled, dst, table, ids, scale, h)
 }
 
-// gatherWith gathers with kernel k, which multiplies by scale, or adds it.
+// gatherWith gathers with kernel k, which multiplies by scale, or adds it. Few rows would feel this call in gather.
 func gatherWith[I ID](k op, dst, table *Matrix, ids []I, scale float32, h hint) int {
 	if len(ids) == 0 {
 		return 0

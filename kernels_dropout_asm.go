@@ -102,7 +102,7 @@ func dropoutMeanwhile(d *forward.Drop) bool {
 	a := newDropoutArgs(dst, src, &d.Mask)
 	a.stream = stream
 	ids := next.Rows
-	if ids*dst.Cols > longBytes/4 || extent(&next.Table) <= cachedBytes/4 {
+	if ids*dst.Cols > longBytes/4 || cached(&next.Table) {
 		ids = 0
 	}
 	if next.Wide {

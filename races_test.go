@@ -155,6 +155,18 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
 					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
 		},
+		"BagMax of single rows": func() (func() error, []spot) {
+			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 2, 3, 4}
+			return func() error { return rowvec.BagMax(dst, table, ids, offsets) },
+				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
+					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
+		},
+		"BagSum of single rows": func() (func() error, []spot) {
+			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 2, 3, 4}
+			return func() error { return rowvec.BagSum(dst, table, ids, offsets, nil) },
+				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
+					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
+		},
 		"BagMax": func() (func() error, []spot) {
 			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 3, 3, 4}
 			return func() error { return rowvec.BagMax(dst, table, ids, offsets) },

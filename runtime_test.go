@@ -33,7 +33,7 @@ func TestNoAllocation(t *testing.T) {
 			var weights [7]float32
 			var sums [14]float32
 			var many [5000]int32
-			offsets := [...]int{0, 1, 3, 3, 6, 6, 6}
+			offsets, single := [...]int{0, 1, 3, 3, 6, 6, 6}, [...]int{0, 1, 2, 3, 4, 5, 6}
 			m := func(x *[6 * 7]float32) rowvec.Matrix { return rowvec.Matrix{Rows: 6, Cols: 7, Data: x[:], Stride: 7} }
 			sines := rowvec.Matrix{Rows: 6, Cols: 6, Data: table[:], Stride: 7}
 			errs := [...]error{
@@ -48,6 +48,9 @@ func TestNoAllocation(t *testing.T) {
 				rowvec.BagSum(m(&dst), m(&table), ids[:], offsets[:], weights[:6]),
 				rowvec.BagMean(m(&dst), m(&table), ids[:], offsets[:]),
 				rowvec.BagMax(m(&dst), m(&table), ids[:], offsets[:]),
+				rowvec.BagSum(m(&dst), m(&table), ids[:], single[:], nil),
+				rowvec.BagMean(m(&dst), m(&table), ids[:], single[:]),
+				rowvec.BagMax(m(&dst), m(&table), ids[:], single[:]),
 				rowvec.BagMean(m(&positions), m(&table), many[:], []int{0, 1, 4200, 4200, 4201, 4998, 5000}),
 				rowvec.AddScaled(dst[:], 2, table[:]),
 				rowvec.Add(dst[:], table[:]),

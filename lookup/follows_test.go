@@ -94,3 +94,35 @@ func TestStepsFollow(t *testing.T) {
 		t.Errorf("calls follow others: %v, want %v", follows, want)
 	}
 }
+
+// TestStraightBesidePadding: ids that occur once are many or few among those that are no padding.
+func TestStraightBesidePadding(t *testing.T) {
+	const dim, once, twice = 64, 100, 30
+	apply := forward.Apply
+	defer func() { forward.Apply = apply }()
+	var straight int
+	forward.Apply = func(u forward.Update) int {
+		straight += len(u.Places)
+		return apply(u)
+	}
+	tokens := must(lookup.NewEmbedding(1+once+twice, dim, lookup.Padding(0)))
+	optimizer := must(tokens.NewOptimizer(lookup.SGD{}))
+	ids := make([]int, 3*once)
+	for _, others := range []int{0, twice} {
+		clear(ids)
+		for i := range once + 2*others {
+			ids[i] = 1 + i%(once+others)
+		}
+		want := once
+		if others > 0 {
+			want = 0
+		}
+		straight = 0
+		if err := optimizer.StepBatch(tokens, lookup.Sequence(ids), newMatrix(t, len(ids), dim)); err != nil {
+			t.Fatal(err)
+		}
+		if straight != want {
+			t.Errorf("%d ids go straight to the table beside %d that do not, want %d", straight, others, want)
+		}
+	}
+}

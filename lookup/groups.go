@@ -284,13 +284,13 @@ const straightCols = 250
 // take takes the ids that occur once out of the groups of a batch of n ids with rows of so many columns, or none if they are
 // too few.
 func (s *singles) take(g *groups, n, cols int) {
-	once := 0
+	once, all := 0, g.offsets[len(g.ids)]
 	for i := range g.ids {
 		if g.offsets[i+1]-g.offsets[i] == 1 {
 			once++
 		}
 	}
-	if float64(n-once)*tuning.StraightShare > float64(n)*float64(straightCols+cols) {
+	if float64(all-once)*tuning.StraightShare > float64(all)*float64(straightCols+cols) {
 		return
 	}
 	byPlace := sized(s.ids, n) // 1 more than the id, or 0
