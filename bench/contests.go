@@ -42,7 +42,7 @@ var contests = []contest{
 			{vocab: 50257, dim: 8, ids: 8192, dist: "uniform", cache: "held"},
 			{vocab: 1000000, dim: 32, ids: 65536, dist: "uniform", cache: "cold"},
 			{vocab: 1000000, dim: 30, ids: 8192, dist: "uniform", cache: "cold"},
-			{vocab: 1000000, dim: 16, ids: 8192, dist: "uniform", cache: "cold"},
+			{vocab: 4000000, dim: 16, ids: 8192, dist: "uniform", cache: "cold"},
 			{vocab: 400000, dim: 300, ids: 8192, dist: "uniform", cache: "cold"},
 			{vocab: 1000, dim: 64, ids: 128, dist: "uniform", cache: "warm"},
 			{vocab: 50257, dim: 4096, ids: 2048, dist: "uniform", cache: "cold"},
@@ -117,7 +117,7 @@ var contests = []contest{
 	{
 		title: "BagSum, sums over bags", kernel: kernelOf("BagSum"), unit: "id", units: perID,
 		shapes: []shape{
-			{vocab: 1000000, dim: 16, ids: 8192, seq: 1, dist: "uniform", cache: "cold"},
+			{vocab: 4000000, dim: 16, ids: 8192, seq: 1, dist: "uniform", cache: "cold"},
 			{vocab: 1000000, dim: 64, ids: 8192, seq: 1, dist: "uniform", cache: "cold"},
 			{vocab: 1000000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
 			{vocab: 1000000, dim: 64, ids: 8200, seq: 50, dist: "uniform", cache: "cold"},
