@@ -136,21 +136,16 @@ columnsDone:
 	MOVE F0, (R1);  \
 	MOVE F2, (R6)
 
-#define SHORT_GATHER_SCALED(MOVE) \
+#define SHORT_GATHER_WITH(OPERATION, MOVE) \
 	MOVE (R5), F0;       \
 	MOVE (R24), F2;      \
-	VFMUL4S(31, 0, 0);   \
-	VFMUL4S(31, 2, 2);   \
+	OPERATION(31, 0, 0); \
+	OPERATION(31, 2, 2); \
 	MOVE F0, (R1);       \
 	MOVE F2, (R6)
 
-#define SHORT_GATHER_SUM(MOVE) \
-	MOVE (R5), F0;       \
-	MOVE (R24), F2;      \
-	VFADD4S(31, 0, 0);   \
-	VFADD4S(31, 2, 2);   \
-	MOVE F0, (R1);       \
-	MOVE F2, (R6)
+#define SHORT_GATHER_SCALED(MOVE) SHORT_GATHER_WITH(VFMUL4S, MOVE)
+#define SHORT_GATHER_SUM(MOVE) SHORT_GATHER_WITH(VFADD4S, MOVE)
 
 #define SHORT_ADD_SCALED(MOVE) \
 	MOVE (R1), F0;       \

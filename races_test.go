@@ -74,6 +74,14 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 	given := func(ids []int64) []spot {
 		return []spot{at("ids[0]", &ids[0], isRead), at("ids[3]", &ids[3], isRead)}
 	}
+	bags := func(run func(dst, table rowvec.Matrix, ids []int64, offsets []int) error, offsets ...int) call {
+		return func() (func() error, []spot) {
+			dst, table, ids, last := m(), m(), ids(), len(offsets)-1
+			return func() error { return run(dst, table, ids, offsets) },
+				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
+					[]spot{at("offsets[0]", &offsets[0], isRead), at("last of offsets", &offsets[last], isRead)})
+		}
+	}
 	calls := map[string]call{
 		"Gather": func() (func() error, []spot) {
 			dst, table, ids := m(), m(), ids()
@@ -149,30 +157,10 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids), vector("weights", weights, isRead),
 					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
 		},
-		"BagMean": func() (func() error, []spot) {
-			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 3, 3, 4}
-			return func() error { return rowvec.BagMean(dst, table, ids, offsets) },
-				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
-					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
-		},
-		"BagMax of single rows": func() (func() error, []spot) {
-			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 2, 3, 4}
-			return func() error { return rowvec.BagMax(dst, table, ids, offsets) },
-				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
-					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
-		},
-		"BagSum of single rows": func() (func() error, []spot) {
-			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 2, 3, 4}
-			return func() error { return rowvec.BagSum(dst, table, ids, offsets, nil) },
-				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
-					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
-		},
-		"BagMax": func() (func() error, []spot) {
-			dst, table, ids, offsets := m(), m(), ids(), []int{0, 1, 3, 3, 4}
-			return func() error { return rowvec.BagMax(dst, table, ids, offsets) },
-				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids),
-					[]spot{at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead)})
-		},
+		"BagMean":               bags(rowvec.BagMean[int64], 0, 1, 3, 3, 4),
+		"BagMax":                bags(rowvec.BagMax[int64], 0, 1, 3, 3, 4),
+		"BagMean of single ids": bags(rowvec.BagMean[int64], 0, 1, 2, 3, 4),
+		"BagMax of single ids":  bags(rowvec.BagMax[int64], 0, 1, 2, 3, 4),
 		"Dots": func() (func() error, []spot) {
 			a, table, ids, dst := m(), m(), ids(), rowvec.Matrix{Rows: rows, Cols: 4, Data: make([]float32, rows*6), Stride: 6}
 			return func() error { return rowvec.Dots(dst, a, table, ids) },

@@ -79,9 +79,9 @@ var CachedBagBytes = 2 << 20
 
 // StraightShare says when a step applies gradients of ids that occur once in a batch as they are, and does not add them up
 // with the others: that saves memory traffic, but each run of such ids takes a call of its own. It does unless more than
-// (250+columns)/StraightShare of the batch, without its padding, are other ids. On a Zen 4 with AVX-512, ns per id of a step with SGD and with
-// Adagrad, 8,192 ids, with these gradients as they are and with them added up, medians of 31 interleaved rounds (of up to 64
-// columns 101):
+// (250+columns)/StraightShare of the batch, without its padding, are other ids. On a Zen 4 with AVX-512, ns per id of a step
+// with SGD and with Adagrad, 8,192 ids, with these gradients as they are and with them added up, medians of 31 interleaved
+// rounds (for 64 columns of 101):
 //
 //	table                    occur once   SGD           Adagrad
 //	20,000 x 768    uniform     66%        223   240     327   343
