@@ -116,17 +116,17 @@ func newSkipGram(in, out rowvec.Matrix, workers int) (*skipGram, error) {
 			turnedIDs: make([]int32, mostIDs), turnedOffsets: make([]int, mostRows+1),
 		}
 	}
-	s.gradients, s.update = crew.New(s.passage), crew.New(s.step)
+	s.gradients, s.update = crew.New(crew.Each(s.passage)), crew.New(crew.Each(s.step))
 	return s, nil
 }
 
 // train takes a step. Workers share it passage by passage and then table by table, so that their number changes nothing.
 func (s *skipGram) train(b *minibatch) error {
 	s.batch = b
-	if err := s.gradients.Do(s.workers, len(b.passages)); err != nil {
+	if err := s.gradients.Do(s.workers, len(b.passages), 1); err != nil {
 		return err
 	}
-	return s.update.Do(s.workers, 2)
+	return s.update.Do(s.workers, 2, 1)
 }
 
 func (s *skipGram) step(table int) error {

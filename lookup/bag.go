@@ -83,7 +83,6 @@ type bagPass struct {
 	bag  *Bag
 	in   Input
 	dst  rowvec.Matrix
-	size int // bags of a part
 	crew *work.Crew
 
 	kept // where there is padding
@@ -145,8 +144,8 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 		p.keep(&p.in, e.padding)
 	}
 	workers := e.workersFor(in.Len(), tuning.ParallelElements)
-	p.size = partSize(bags, workers)
-	if p.crew.Do(workers, (bags+p.size-1)/p.size) != nil { // all has been checked
+	least := max(1, leastRows(e.Dim())*bags/max(1, in.Len()))
+	if p.crew.Do(workers, bags, least) != nil { // all has been checked
 		return changed(op)
 	}
 	return nil
@@ -155,9 +154,7 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 // windowBags is the number of bags that one call of a kernel does.
 const windowBags = 256
 
-func (p *bagPass) part(part int) error {
-	lo := part * p.size
-	hi := min(lo+p.size, p.dst.Rows)
+func (p *bagPass) part(lo, hi int) error {
 	for ; lo < hi; lo += windowBags {
 		var offsets [windowBags + 1]int
 		n := min(windowBags, hi-lo)

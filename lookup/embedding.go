@@ -223,9 +223,7 @@ func newEmbedding(weight rowvec.Matrix, s settings) *Embedding {
 func (e *Embedding) initialise(s settings) {
 	w := e.weight
 	limit := float32(math.Sqrt(6 / (float64(w.Rows) + float64(w.Cols))))
-	const rows = 64
-	_ = work.New(func(part int) error {
-		lo, hi := part*rows, min((part+1)*rows, w.Rows)
+	_ = work.New(func(lo, hi int) error {
 		x, first := w.Data[lo*w.Cols:hi*w.Cols], uint64(lo)*uint64(w.Cols)
 		if s.normal {
 			philox.Normal(x, s.seed, philox.StreamTokens, first, s.std)
@@ -233,7 +231,7 @@ func (e *Embedding) initialise(s settings) {
 			philox.Uniform(x, s.seed, philox.StreamTokens, first, limit)
 		}
 		return nil
-	}).Do(e.workers, (w.Rows+rows-1)/rows)
+	}).Do(e.workers, w.Rows, leastRows(w.Cols))
 	if e.padding >= 0 {
 		clear(w.Row(e.padding))
 	}

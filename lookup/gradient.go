@@ -30,7 +30,6 @@ type Gradient struct {
 	finite bool
 
 	task task
-	size int // of a part, in places of the batch
 	crew *work.Crew
 }
 
@@ -310,12 +309,12 @@ const (
 
 func (g *Gradient) run(what task, workers int) error {
 	g.task = what
-	g.size = partSize(len(g.batch.at), workers)
-	return g.crew.Do(workers, g.batch.parts(g.size))
+	return g.crew.Do(workers, len(g.batch.at), leastRows(g.dim))
 }
 
-func (g *Gradient) do(part int) error {
-	lo, hi := g.batch.span(part, g.size)
+// do does the groups that begin in a range of places.
+func (g *Gradient) do(lo, hi int) error {
+	lo, hi = g.batch.span(lo, hi)
 	if g.task == sumInto {
 		return g.batch.sum(g.rows(lo, hi), lo)
 	}
@@ -323,7 +322,7 @@ func (g *Gradient) do(part int) error {
 }
 
 // use is called with the sums of groups lo to lo+m.Rows-1.
-func (g *Gradient) use(m rowvec.Matrix, lo int) error {
+func (g *Gradient) use(m rowvec.Matrix, lo int, _ bool) error {
 	if g.task == addInto {
 		return rowvec.ScatterAdd(g.Values(), g.slots[lo:lo+m.Rows], 1, m)
 	}

@@ -227,45 +227,30 @@ func (s *sums) sumDropped(dst rowvec.Matrix, lo int) error {
 	return nil
 }
 
-// partSize returns the size of a part where so many workers share n things: each worker gets about four.
-func partSize(n, workers int) int {
-	if workers == 1 {
-		return max(1, n)
-	}
-	return max(1, n/workers/4)
-}
-
-// parts returns how many parts of a size there are.
-func (s *sums) parts(size int) int { return (len(s.at) + size - 1) / size }
-
-// span returns the groups of a part: those that begin in it.
-func (s *sums) span(part, size int) (lo, hi int) {
+// span returns the groups that begin in a range of places.
+func (s *sums) span(lo, hi int) (first, end int) {
 	groups := s.offsets[:len(s.ids)]
-	lo, _ = slices.BinarySearch(groups, part*size)
-	hi, _ = slices.BinarySearch(groups, (part+1)*size)
-	return lo, hi
+	first, _ = slices.BinarySearch(groups, lo)
+	end, _ = slices.BinarySearch(groups, hi)
+	return first, end
 }
 
-// follows reports whether group lo comes behind another of its part.
-func (s *sums) follows(lo, size int) bool {
-	return lo > 0 && s.offsets[lo-1]/size == s.offsets[lo]/size
-}
-
-// pieces adds up groups lo to hi-1, some at a time in memory that stays in the second-level cache, and hands the sums to u.
+// pieces adds up groups lo to hi-1, some at a time in memory that stays in the second-level cache, and hands the sums to u,
+// with the number of the first group and whether they follow others.
 func (s *sums) pieces(lo, hi int, u interface {
-	use(m rowvec.Matrix, lo int) error
+	use(m rowvec.Matrix, lo int, follows bool) error
 }) error {
 	dim := s.rows.Cols
 	most := max(1, min(sumRows, scratchElements/dim))
 	scratch := scratchOf(most * dim)
 	defer scratches.Put(scratch)
-	for ; lo < hi; lo += most {
+	for first := lo; lo < hi; lo += most {
 		n := min(most, hi-lo)
 		m := rowvec.Matrix{Rows: n, Cols: dim, Data: (*scratch)[:n*dim], Stride: dim}
 		if err := s.sumSome(m, lo); err != nil {
 			return err
 		}
-		if err := u.use(m, lo); err != nil {
+		if err := u.use(m, lo, lo > first); err != nil {
 			return err
 		}
 	}
@@ -317,6 +302,3 @@ func (s *singles) take(g *groups, n, cols int) {
 	}
 	s.ids, s.places = s.ids[:taken], s.places[:taken]
 }
-
-// parts returns how many parts of a size there are.
-func (s *singles) parts(size int) int { return (len(s.ids) + size - 1) / size }

@@ -65,7 +65,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestSpan: the parts of any size hold each group once.
+// TestSpan: ranges of any size hold each group once.
 func TestSpan(t *testing.T) {
 	var s sums
 	if err := s.group("op", viewOf([]uint32{7, 7, 7, 7, 7, 1, 2, 9, 9, 4}), -1, 10); err != nil {
@@ -73,10 +73,10 @@ func TestSpan(t *testing.T) {
 	}
 	for size := 1; size <= 11; size++ {
 		next := 0
-		for part := range s.parts(size) {
-			lo, hi := s.span(part, size)
+		for at := 0; at < len(s.at); at += size {
+			lo, hi := s.span(at, at+size)
 			if lo != next || hi < lo {
-				t.Fatalf("size %d: part %d is [%d, %d) and the one before ended at %d", size, part, lo, hi, next)
+				t.Fatalf("size %d: the range at %d has groups [%d, %d) and the one before ended at %d", size, at, lo, hi, next)
 			}
 			next = hi
 		}

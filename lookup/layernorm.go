@@ -91,7 +91,7 @@ func (g *normGradients) compute(
 	p := passes.Get().(*pass)
 	p.Layer, p.table, p.in, p.out, p.stored = *l, table, in, dOut, stored
 	p.mask, p.drops, p.pieces = mask, mask.Threshold() > 0, true
-	p.before, p.size = *g, normRows
+	p.before = *g
 	scratch, err := p.computeOnce(op)
 	if err != nil {
 		return p.end(op, err)
@@ -99,7 +99,7 @@ func (g *normGradients) compute(
 	if scratch != nil {
 		defer scratches.Put(scratch)
 	}
-	return p.end(op, p.normalised.Do(l.tokens.workersFor(n, tuning.ParallelElements), blocks(n)))
+	return p.end(op, p.normalised.Do(l.tokens.workersFor(n, tuning.ParallelElements), blocks(n), 1))
 }
 
 // normPart does a block of rows of the gradient of a normalisation.
@@ -111,11 +111,11 @@ func (p *pass) normPart(block int) error {
 	size := pieceRows(dim)
 	scratch := scratchOf(size * dim)
 	defer scratches.Put(scratch)
-	hi := min((block+1)*normRows, p.in.Len())
-	for lo := block * normRows; lo < hi; lo += size {
+	first, hi := block*normRows, min((block+1)*normRows, p.in.Len())
+	for lo := first; lo < hi; lo += size {
 		end := min(lo+size, hi)
 		sum := rowvec.Matrix{Rows: end - lo, Cols: dim, Data: *scratch, Stride: dim}
-		if err := p.forwardRows(sum, lo, hi); err != nil {
+		if err := p.forwardRows(sum, lo, hi, lo > first); err != nil {
 			return err
 		}
 		from, to := rows(p.out, lo, end), rows(p.before.sum, lo, end)

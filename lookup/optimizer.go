@@ -151,7 +151,6 @@ type Optimizer struct {
 	grads rowvec.Matrix  // their gradients; none if those of batch have to be added up first
 	batch sums
 	once  singles // what of the batch needs no sum
-	size  int     // of a part: rows, or places of the batch
 	crew  *work.Crew
 }
 
@@ -266,9 +265,7 @@ func (o *Optimizer) Step(g *Gradient) error {
 		return err
 	}
 	o.ids, o.grads = g.ids, g.Values()
-	workers := o.workersFor(len(g.ids))
-	o.size = partSize(len(g.ids), workers)
-	return o.run(workers, (len(g.ids)+o.size-1)/o.size)
+	return o.run(len(g.ids))
 }
 
 // StepBatch takes a step with the gradient that e.BackwardSparse gives for a batch, without ever holding it: the rows of
@@ -306,7 +303,7 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 		}
 	}
 	if e.frozen { // its gradient has no rows
-		return o.run(1, 0)
+		return o.run(0)
 	}
 	f := factors{alpha: e.scale, counts: e.byFrequency}
 	if err := o.batch.group(op, in.ids, e.padding, table.Rows); err != nil {
@@ -319,25 +316,22 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	o.batch.rows = dOut
 	o.batch.weigh(f)
 	defer o.batch.forget()
-	workers := o.workersFor(n)
-	o.ids, o.grads, o.size = o.batch.ids, rowvec.Matrix{}, partSize(n, workers)
-	if err := o.run(workers, o.once.parts(o.size)+o.batch.parts(o.size)); err != nil {
+	o.ids, o.grads = o.batch.ids, rowvec.Matrix{}
+	if err := o.run(len(o.once.ids) + len(o.batch.at)); err != nil {
 		return fmt.Errorf("%w (%s)", err, op)
 	}
 	return nil
 }
 
-func (o *Optimizer) workersFor(rows int) int {
-	if rows < tuning.ParallelGradientElements/o.parameter.Value.Cols {
-		return 1
-	}
-	return o.workers
-}
-
-func (o *Optimizer) run(workers, parts int) error {
+// run takes a step with so many rows, or places of the batch.
+func (o *Optimizer) run(n int) error {
 	step := min(o.steps, math.MaxInt-1) + 1 // whatever SetSteps was told
 	o.now = o.update(step)
-	err := o.crew.Do(workers, parts)
+	workers, cols := o.workers, o.parameter.Value.Cols
+	if n < tuning.ParallelGradientElements/cols {
+		workers = 1
+	}
+	err := o.crew.Do(workers, n, leastRows(cols))
 	o.ids, o.grads = nil, rowvec.Matrix{}
 	if err == nil {
 		o.steps = step
@@ -383,23 +377,26 @@ func power(x float64, n int) float64 {
 	return y
 }
 
-func (o *Optimizer) part(part int) error {
+// part does a range of rows, or of the batch: first the ids that need no sum, and behind them the places of the others.
+func (o *Optimizer) part(lo, hi int) error {
 	if o.grads.Rows > 0 {
-		lo := part * o.size
-		hi := min(lo+o.size, o.grads.Rows)
-		return o.use(rows(o.grads, lo, hi), lo)
+		return o.use(rows(o.grads, lo, hi), lo, false)
 	}
-	if parts := o.once.parts(o.size); part >= parts {
-		lo, hi := o.batch.span(part-parts, o.size)
-		return o.batch.pieces(lo, hi, o)
+	once := len(o.once.ids)
+	if lo < once {
+		if err := o.straight(lo, min(hi, once)); err != nil || hi <= once {
+			return err
+		}
+		lo = once
 	}
-	return o.straight(part*o.size, min((part+1)*o.size, len(o.once.ids)))
+	lo, hi = o.batch.span(lo-once, hi-once)
+	return o.batch.pieces(lo, hi, o)
 }
 
 // use applies the gradients of rows lo to lo+grads.Rows-1 of the step.
-func (o *Optimizer) use(grads rowvec.Matrix, lo int) error {
+func (o *Optimizer) use(grads rowvec.Matrix, lo int, follows bool) error {
 	u := o.now
-	u.Follows = o.grads.Rows == 0 && o.batch.follows(lo, o.size)
+	u.Follows = follows
 	u.IDs, u.Grad, u.More = unsafe.Pointer(&o.ids[lo]), grads, len(o.ids)-lo-grads.Rows
 	return apply(&u)
 }

@@ -75,7 +75,6 @@ type outputPass struct {
 	dH, grad         rowvec.Matrix
 	ids              view
 	sampled          bool
-	size             int // of a part: columns of logits forward, and of the table backward
 
 	forward, backward *work.Crew
 }
@@ -144,17 +143,12 @@ func (o *Output) forward(op string, logits, h rowvec.Matrix, in *Input) error {
 		return err
 	}
 	p, workers := o.begin(logits, h, in)
-	p.size = n
-	if workers > 1 {
-		p.size = (n/workers/4/outputColumns + 1) * outputColumns
-	}
-	return p.end(op, p.forward.Do(workers, (n+p.size-1)/p.size))
+	return p.end(op, p.forward.Do(workers, (n+outputColumns-1)/outputColumns, 1))
 }
 
-// forwardPart does a range of columns of the logits, each of which depends on a row of the table alone.
-func (p *outputPass) forwardPart(part int) error {
-	lo := part * p.size
-	hi := min(lo+p.size, p.logits.Cols)
+// forwardPart does a range of columns of the logits, in units of outputColumns. Each depends on a row of the table alone.
+func (p *outputPass) forwardPart(lo, hi int) error {
+	lo, hi = lo*outputColumns, min(hi*outputColumns, p.logits.Cols)
 	logits := columns(p.logits, lo, hi)
 	if p.sampled {
 		return p.ids.slice(lo, hi).dots(logits, p.h, p.table)
@@ -206,18 +200,17 @@ func (o *Output) backward(
 	} else if err := o.addSparse(op, sparse, in, dLogits, h); err != nil {
 		return p.end(op, err)
 	}
-	p.size = max(partColumns, ((dim+workers-1)/workers+lineElements-1)&^(lineElements-1))
-	return p.end(op, p.backward.Do(workers, (dim+p.size-1)/p.size))
+	all, share := lines(dim, workers)
+	return p.end(op, p.backward.Do(workers, all, share))
 }
 
 // outputRows is how many rows of the table are added to one row of dH before it is the turn of the next: they stay in the
 // first-level cache.
 const outputRows = 8
 
-// backwardPart does a range of columns of both gradients, like that of a pass.
-func (p *outputPass) backwardPart(part int) error {
-	lo := part * p.size
-	hi := min(lo+p.size, p.table.Cols)
+// backwardPart does a range of lines of columns of both gradients, like that of a pass.
+func (p *outputPass) backwardPart(lo, hi int) error {
+	lo, hi = lo*lineElements, min(hi*lineElements, p.table.Cols)
 	for first := 0; first < p.logits.Cols; first += outputRows {
 		var ids [outputRows]int
 		chunk := ids[:min(outputRows, p.logits.Cols-first)]

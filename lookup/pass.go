@@ -28,7 +28,6 @@ type pass struct {
 	pieces bool          // rows of a forward pass take more than one step, and so are done piece by piece
 	stream bool          // the result of a forward pass is too large for the caches
 	fused  bool          // rows of a forward pass are summed and normalised in one step
-	size   int           // of a part: rows of a forward pass, columns of a backward one
 	before normGradients // what the gradient of a normalisation is to be
 
 	forward, normalised, backward *work.Crew
@@ -36,7 +35,7 @@ type pass struct {
 
 var passes = sync.Pool{New: func() any {
 	p := new(pass)
-	p.forward, p.normalised, p.backward = work.New(p.forwardPart), work.New(p.normPart), work.New(p.backwardPart)
+	p.forward, p.normalised, p.backward = work.New(p.forwardPart), work.New(work.Each(p.normPart)), work.New(p.backwardPart)
 	return p
 }}
 
@@ -79,14 +78,22 @@ func (p *pass) fill(dst rowvec.Matrix, start int) error {
 type fillError struct{ error }
 
 const (
-	// partElements is the least size of a part of a forward pass. Each worker gets about four, of which the last ones
-	// even out what took longer.
-	partElements = 64 << 10
-	// partColumns is the least number of columns of a part of a backward pass.
-	partColumns = 64
-	// lineElements is a cache line: no two parts of a backward pass share more than the one at their border.
+	// leastElements is what a worker takes at least of the rows of a call.
+	leastElements = 32 << 10
+	// leastLines is what it takes at least of the columns of a backward pass, in lines.
+	leastLines = 4
+	// lineElements is a cache line: no two workers share more than the one at the border of their columns.
 	lineElements = 16
 )
+
+// leastRows is leastElements in rows of so many columns.
+func leastRows(cols int) int { return max(1, leastElements/cols) }
+
+// lines returns how many lines the columns of a row are, and how many of them are a worker's, who does all at once.
+func lines(cols, workers int) (n, share int) {
+	n = (cols + lineElements - 1) / lineElements
+	return n, max(leastLines, (n+workers-1)/workers)
+}
 
 // workersFor returns how many workers share a call of n rows, for which several pay from so many elements on.
 func (e *Embedding) workersFor(n, elements int) int {
@@ -146,11 +153,6 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 	p.mask, p.drops = mask, mask.Threshold() > 0
 	p.pieces = p.drops || p.norm.on || p.segments != nil && p.positions != nil
 	p.stream = tuning.Large(n * tokens.Dim())
-	p.size = n
-	workers := tokens.workersFor(n, tuning.ParallelElements)
-	if workers > 1 {
-		p.size = max(1, partElements/tokens.Dim(), n/workers/4)
-	}
 	scratch, err := p.computeOnce(op)
 	if err != nil {
 		return p.end(op, err)
@@ -159,7 +161,8 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 		defer scratches.Put(scratch)
 	}
 	p.fused = p.normalises()
-	return p.end(op, p.forward.Do(workers, (n+p.size-1)/p.size))
+	workers := tokens.workersFor(n, tuning.ParallelElements)
+	return p.end(op, p.forward.Do(workers, n, leastRows(tokens.Dim())))
 }
 
 // onceElements is the size of the positions, 4 MiB, up to which a call computes them once for all of its sequences and
@@ -235,11 +238,9 @@ const (
 //	uniform ids  2,048  1.41  1.18              Zipf ids  2,048  1.69  1.34
 //	             6,144  1.77  1.47  1.39  1.29            6,144  2.16  1.96  1.65  1.50
 //	            16,384  1.76  1.47  1.39  1.33           16,384  2.23  2.01  1.69  1.53
-func (p *pass) forwardPart(part int) error {
-	lo := part * p.size
-	hi := min(lo+p.size, p.in.Len())
+func (p *pass) forwardPart(lo, hi int) error {
 	if !p.pieces {
-		return p.forwardRows(rows(p.out, lo, hi), lo, hi)
+		return p.forwardRows(rows(p.out, lo, hi), lo, hi, false)
 	}
 	dim := p.tokens.Dim()
 	size := pieceRows(dim)
@@ -251,13 +252,13 @@ func (p *pass) forwardPart(part int) error {
 		scratch = scratchOf(size * dim)
 		defer scratches.Put(scratch)
 	}
-	for end := hi; lo < hi; lo += size {
+	for first, end := lo, hi; lo < hi; lo += size {
 		out := rows(p.out, lo, min(lo+size, hi))
 		piece := out
 		if p.stream {
 			piece.Data, piece.Stride = *scratch, dim
 		}
-		if err := p.forwardPiece(piece, lo, end); err != nil {
+		if err := p.forwardPiece(piece, lo, end, lo > first); err != nil {
 			return err
 		}
 		end = hi
@@ -273,12 +274,13 @@ func (p *pass) forwardPart(part int) error {
 	return nil
 }
 
-// forwardPiece sets dst to rows from lo on, normalised if they are to be; more come behind them, up to end.
-func (p *pass) forwardPiece(dst rowvec.Matrix, lo, end int) error {
+// forwardPiece sets dst to rows from lo on, normalised if they are to be; more come behind them, up to end, and they may
+// follow others.
+func (p *pass) forwardPiece(dst rowvec.Matrix, lo, end int, follows bool) error {
 	if p.fused {
-		return p.forwardNormal(dst, lo, end)
+		return p.forwardNormal(dst, lo, end, follows)
 	}
-	if err := p.forwardRows(dst, lo, end); err != nil || !p.norm.on {
+	if err := p.forwardRows(dst, lo, end, follows); err != nil || !p.norm.on {
 		return err
 	}
 	return p.norm.forward(dst)
@@ -300,7 +302,7 @@ func (p *pass) normalises() bool {
 }
 
 // forwardNormal is forwardPiece where one kernel does it all.
-func (p *pass) forwardNormal(dst rowvec.Matrix, lo, end int) error {
+func (p *pass) forwardNormal(dst rowvec.Matrix, lo, end int, follows bool) error {
 	r := forward.Normal{
 		Rows: p.rows(), Gamma: p.norm.weight.Data, Beta: p.norm.bias.Data, Epsilon: p.norm.epsilon,
 	}
@@ -335,7 +337,7 @@ func (p *pass) forwardNormal(dst rowvec.Matrix, lo, end int) error {
 				r.Seq = 1 // type 0, over and over
 			}
 		}
-		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), p.follows(lo)
+		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), follows || lo > first
 		if err := p.in.ids.slice(lo, lo+n).normalise(&r, end-lo-n); err != nil {
 			return err
 		}
@@ -370,18 +372,18 @@ func pieceRows(cols int) int {
 // fetched, for an end of forwardRows, says that the rows of the table are in cache.
 const fetched = 0
 
-// forwardRows sets dst to the sums of rows from lo on; more come behind them, up to end.
-func (p *pass) forwardRows(dst rowvec.Matrix, lo, end int) error {
+// forwardRows sets dst to the sums of rows from lo on; more come behind them, up to end, and they may follow others.
+func (p *pass) forwardRows(dst rowvec.Matrix, lo, end int, follows bool) error {
 	if p.segments != nil {
-		return p.forwardSegments(dst, lo, end)
+		return p.forwardSegments(dst, lo, end, follows)
 	}
 	if p.positions != nil && !p.stored {
-		return p.forwardComputed(dst, lo, end)
+		return p.forwardComputed(dst, lo, end, follows)
 	}
 	first, hi := lo, lo+dst.Rows
 	r := p.rows()
 	if p.positions == nil {
-		r.Dst, r.Follows = dst, p.follows(lo)
+		r.Dst, r.Follows = dst, follows
 		return p.in.ids.slice(lo, hi).forward(&r, end-hi)
 	}
 	r.Positions = p.table
@@ -398,7 +400,7 @@ func (p *pass) forwardRows(dst rowvec.Matrix, lo, end int) error {
 		} else {
 			r.Start, r.Seq, n = p.in.run(lo, hi)
 		}
-		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), p.follows(lo)
+		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), follows || lo > first
 		if err := p.in.ids.slice(lo, lo+n).forward(&r, end-lo-n); err != nil {
 			return err
 		}
@@ -414,15 +416,12 @@ func (p *pass) rows() forward.Rows {
 	}
 }
 
-// follows reports whether rows from lo on come behind others of their part.
-func (p *pass) follows(lo int) bool { return lo%p.size != 0 }
-
 // forwardSegments is forwardRows where there are segments, which are positions to the kernels. Those of the layer come
 // behind them.
-func (p *pass) forwardSegments(dst rowvec.Matrix, lo, end int) error {
+func (p *pass) forwardSegments(dst rowvec.Matrix, lo, end int, follows bool) error {
 	hi := lo + dst.Rows
 	r := p.rows()
-	r.Dst, r.Follows, r.Positions = dst, p.follows(lo), p.segments.weight
+	r.Dst, r.Follows, r.Positions = dst, follows, p.segments.weight
 	if p.in.typed {
 		r.At = p.in.types[lo:hi]
 	} else {
@@ -469,7 +468,7 @@ func (p *pass) addPositions(dst rowvec.Matrix, lo int) error {
 // sequences; or where each is of use once, in the place of its row, to which assembly then adds that of the table. A
 // forward pass of 50,257 x 768 over Embed with a table took so, and with the positions in a table made for the call: 1.09
 // to 1.39, and 1.34 to 1.65, for a sequence of 512; 1.04 to 1.20, and 1.32, for one of 1,024. Several runs on a Zen 4.
-func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
+func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int, follows bool) error {
 	first, hi := lo, lo+dst.Rows
 	dim := p.tokens.Dim()
 	most := max(1, computedElements/dim)
@@ -492,7 +491,7 @@ func (p *pass) forwardComputed(dst rowvec.Matrix, lo, end int) error {
 		if start < 0 || start > p.positions.Limit()-r.Seq { // all have been checked
 			return rowvec.ErrChanged
 		}
-		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), p.follows(lo)
+		r.Dst, r.Follows = rows(dst, lo-first, lo-first+n), follows || lo > first
 		if r.Positions = r.Dst; n > r.Seq || r.Stream || !addsInPlace() {
 			if scratch == nil {
 				scratch = scratchOf(most * dim)
@@ -608,9 +607,8 @@ func backwardPass(
 	p := passes.Get().(*pass)
 	p.Layer, p.in, p.out, p.grads = *l, in, dOut, grads
 	p.mask, p.drops = mask, mask.Threshold() > 0
-	dim := tokens.Dim()
-	p.size = max(partColumns, ((dim+workers-1)/workers+lineElements-1)&^(lineElements-1))
-	return p.end(op, p.backward.Do(workers, (dim+p.size-1)/p.size))
+	all, share := lines(tokens.Dim(), workers)
+	return p.end(op, p.backward.Do(workers, all, share))
 }
 
 // checkGradients reports dense gradients of other shapes than the parameters, or that share memory with each other or with
@@ -638,11 +636,10 @@ func (l *Layer) checkGradients(op string, grads *perParameter[rowvec.Matrix], in
 	return nil
 }
 
-// backwardPart does a range of columns, so that no two parts write to the same element and the order of sums is that of
-// the rows.
-func (p *pass) backwardPart(part int) error {
-	lo := part * p.size
-	hi := min(lo+p.size, p.tokens.Dim())
+// backwardPart does a range of lines of columns, so that no two parts write to the same element and the order of sums is that
+// of the rows.
+func (p *pass) backwardPart(lo, hi int) error {
+	lo, hi = lo*lineElements, min(hi*lineElements, p.tokens.Dim())
 	dOut := columns(p.out, lo, hi)
 	var grads perParameter[rowvec.Matrix]
 	for k := range grads {

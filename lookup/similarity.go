@@ -87,9 +87,6 @@ func (s *Similarity) String() string {
 	return fmt.Sprintf("Similarity(%s, vocab=%d, dim=%d)", s.metric, s.tokens.Vocab(), s.tokens.Dim())
 }
 
-// refreshRows is the number of rows of a part of Refresh.
-const refreshRows = 512
-
 // Refresh computes the lengths of all rows anew. It must be the only call. Without it, searches may be made by any number of
 // goroutines at once, as long as nothing writes to the table.
 func (s *Similarity) Refresh() {
@@ -97,12 +94,11 @@ func (s *Similarity) Refresh() {
 		return
 	}
 	n := len(s.reciprocals)
-	_ = s.refresh.Do(s.tokens.workersFor(n, tuning.ParallelElements), (n+refreshRows-1)/refreshRows)
+	_ = s.refresh.Do(s.tokens.workersFor(n, tuning.ParallelElements), n, leastRows(s.tokens.Dim()))
 }
 
-func (s *Similarity) refreshPart(part int) error {
-	lo := part * refreshRows
-	for i := lo; i < min(lo+refreshRows, len(s.reciprocals)); i++ {
+func (s *Similarity) refreshPart(lo, hi int) error {
+	for i := lo; i < hi; i++ {
 		s.reciprocals[i] = reciprocal(s.tokens.weight.Row(i))
 	}
 	return nil
@@ -326,7 +322,6 @@ type search struct {
 	*Similarity
 	queries rowvec.Matrix // as rows are multiplied by them
 	dst     *Neighbours
-	size    int // rows of a part
 	block   int // rows whose scores are held at a time
 
 	// Ids not to find. Where ends is empty they hold for all queries, or else those of query i end at ends[i]; of each
@@ -441,18 +436,15 @@ func (p *search) run(op string) error {
 		workers = 1
 	}
 	p.block = min(tuning.SearchRows, max(outputColumns, searchElements/dim/outputColumns*outputColumns))
-	p.size = n
-	if workers > 1 {
-		p.size = (n/workers/4/p.block + 1) * p.block
-	}
-	parts := (n + p.size - 1) / p.size
+	blocks := (n + p.block - 1) / p.block
+	workers = work.Busy(workers, blocks, 1)
 	p.screen.begin(p)
-	p.ready(min(workers, parts))
-	err := p.crew.Do(workers, parts)
+	p.ready(workers)
+	err := p.crew.Do(workers, blocks, 1)
 	first := p.hands[0]
 	for query := range first.best {
 		b := &first.best[query]
-		for _, h := range p.hands[1:min(workers, parts)] {
+		for _, h := range p.hands[1:workers] {
 			other := &h.best[query]
 			for i, id := range other.ids[:other.n] {
 				b.add(other.scores[i], id)
@@ -487,8 +479,8 @@ func (p *search) ready(n int) {
 	}
 }
 
-// part compares a range of rows with all queries.
-func (p *search) part(part int) error {
+// part compares a range of blocks of rows with all queries.
+func (p *search) part(lo, hi int) error {
 	p.mu.Lock()
 	h := p.free[len(p.free)-1]
 	p.free = p.free[:len(p.free)-1]
@@ -498,8 +490,8 @@ func (p *search) part(part int) error {
 		p.free = append(p.free, h)
 		p.mu.Unlock()
 	}()
-	end := min((part+1)*p.size, p.tokens.Vocab())
-	for lo := part * p.size; lo < end; lo += p.block {
+	lo, end := lo*p.block, min(hi*p.block, p.tokens.Vocab())
+	for ; lo < end; lo += p.block {
 		hi := min(lo+p.block, end)
 		screens := h.screens(p, lo, hi)
 		for first := 0; first < p.queries.Rows; first += searchQueries {

@@ -420,7 +420,7 @@ type turning struct {
 
 var turnings = sync.Pool{New: func() any {
 	p := new(turning)
-	p.crew = work.New(p.part)
+	p.crew = work.New(work.Each(p.part))
 	return p
 }}
 
@@ -439,7 +439,7 @@ func (r *Rotary) begin(t *turns, dst, src rowvec.Matrix, heads int, inverse bool
 // end does the call and gives p back, without a hold on what belongs to the caller. All positions have been checked, so that
 // only such as changed since can be wrong with them.
 func (p *turning) end(op string, workers, parts int) error {
-	err := p.crew.Do(workers, parts)
+	err := p.crew.Do(workers, parts, 1)
 	*p = turning{crew: p.crew}
 	turnings.Put(p)
 	if err == nil {
