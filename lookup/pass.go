@@ -81,7 +81,7 @@ const (
 	// leastElements is what a worker takes at least of the rows of a call.
 	leastElements = 32 << 10
 	// leastLines is what it takes at least of the columns of a backward pass, in lines.
-	leastLines = 4
+	leastLines = 2
 	// lineElements is a cache line: no two workers share more than the one at the border of their columns.
 	lineElements = 16
 )

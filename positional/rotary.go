@@ -388,7 +388,7 @@ func (r *Rotary) rotateAt(op, srcName string, dst, src rowvec.Matrix, heads int,
 
 // workersFor returns how many workers share a call.
 func (r *Rotary) workersFor(dst rowvec.Matrix) int {
-	if dst.Rows < tuning.ParallelElements/dst.Cols {
+	if dst.Rows < tuning.ParallelRotaryElements/dst.Cols {
 		return 1
 	}
 	return r.workers

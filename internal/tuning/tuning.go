@@ -32,12 +32,15 @@ func Large(elements int) bool { return elements >= StreamBytes/4 }
 // ParallelElements is the size of a forward pass of a layer from which on a second worker pays. Its time with one
 // worker over that with two, on two cores of a Zen 5: 0.69 at 512 Ki elements (8,192 x 64), 0.87 at 384 Ki (512 x 768);
 // 1.05 and 1.13 at 1 Mi (16,384 x 64; 8,192 x 128), 1.27 at 1.1 Mi (1,536 x 768), 1.49 at 3 Mi (4,096 x 768).
-var ParallelElements = 1 << 20
+var ParallelElements = 768 << 10
 
 // ParallelGradientElements is the same for a backward pass, which is shared by columns. On two cores of a Zen 4, two runs:
 // 1.10 and 0.92 at 1.5 Mi (2,048 x 768), with Zipf ids 0.92 and 0.86; 1.10 and 0.80 at 4 Mi (8,192 x 512), 1.35 and 0.75
 // (32,768 x 128); 1.08 and 0.98 at 6 Mi (8,192 x 768), with Zipf ids 1.01 and 1.20; 1.44 and 1.17 at 8 Mi (2,048 x 4,096).
-var ParallelGradientElements = 6 << 20
+var ParallelGradientElements = 1536 << 10
+
+// ParallelRotaryElements is the same for rotary positions.
+var ParallelRotaryElements = 2 << 20
 
 // ParallelProducts is the number of products from which on a second worker computes logits and their gradients with the
 // first: some 100 us of work, several times what it takes to start one. It was not measured on a quiet machine.
@@ -98,14 +101,14 @@ var StraightShare = 1800.0
 
 // Lower makes every call large and divides it, and returns the function that undoes it.
 func Lower() (undo func()) {
-	stream, forward, backward := StreamBytes, ParallelElements, ParallelGradientElements
+	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
 	straight := StraightShare
-	StreamBytes, ParallelElements, ParallelGradientElements = 0, 0, 0
+	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightShare = 0
 	return func() {
-		StreamBytes, ParallelElements, ParallelGradientElements = stream, forward, backward
+		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightShare = straight
 	}
