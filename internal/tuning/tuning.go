@@ -29,21 +29,45 @@ var StreamBytes = 16 << 20
 // Large reports whether a result of so many elements is to be written past the caches.
 func Large(elements int) bool { return elements >= StreamBytes/4 }
 
-// ParallelElements is the size of a forward pass of a layer from which on a second worker pays. Its time with one
-// worker over that with two, on two cores of a Zen 5: 0.69 at 512 Ki elements (8,192 x 64), 0.87 at 384 Ki (512 x 768);
-// 1.05 and 1.13 at 1 Mi (16,384 x 64; 8,192 x 128), 1.27 at 1.1 Mi (1,536 x 768), 1.49 at 3 Mi (4,096 x 768).
-var ParallelElements = 768 << 10
+// ParallelElements is the size of a forward pass of a layer, or of what bags look up, from which on a second worker pays. Its
+// time with one worker over that with two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with
+// uniform and with Zipf ids, medians of 120 calls, six of a kind behind one another, of which
+// the first two do not count:
+//
+//	lookups            uniform              Zipf                 bags of 10: uniform  Zipf
+//	50,257 x 768       0.71 1.17 1.33 1.58  1.08 1.29 1.45 1.71  0.88 1.07 1.22 1.38  0.93 0.97 1.10 1.31
+//	1,000,000 x 128    1.33 1.49 1.59 1.64  1.01 1.07 1.54 1.77  1.37 1.26 1.69 1.81  1.19 1.37 1.46 1.83
+//	1,000,000 x 64     0.97 1.36 1.48 1.60  1.19 1.33 1.50 1.76  1.78 1.73 1.59 1.80  1.10 1.41 1.53 1.68
+//	1,000,000 x 16     1.34 1.61 1.66 1.75  1.27 1.53 1.22 1.69  1.64 1.55 1.77 1.85  1.48 1.51 1.77 1.84
+//	50,257 x 64        0.72 0.96 1.03 1.34  0.84 0.89 0.97 1.17  1.05 1.15 1.51 1.67  1.02 1.18 1.34 1.63
+//	10,000 x 64        0.62 1.05 1.39 1.67  0.96 1.17 1.29 1.58  0.86 0.84 1.12 1.46  0.83 0.88 1.19 1.31
+//	50,257 x 4,096     1.42 1.57 1.37 1.51  1.12 1.46 1.46 1.71  1.05 0.92 1.25 1.38  0.89 1.12 1.24 1.46
+//
+// Layers with positions gain from 1.02 to 1.72 at 1 Mi and from 1.11 to 1.89 at 2 Mi. Here and below, it is worse where the system
+// has both threads share a core, which it did in 4 to 76 percent of the calls of six runs.
+var ParallelElements = 1 << 20
 
-// ParallelGradientElements is the same for a backward pass, which is shared by columns. On two cores of a Zen 4, two runs:
-// 1.10 and 0.92 at 1.5 Mi (2,048 x 768), with Zipf ids 0.92 and 0.86; 1.10 and 0.80 at 4 Mi (8,192 x 512), 1.35 and 0.75
-// (32,768 x 128); 1.08 and 0.98 at 6 Mi (8,192 x 768), with Zipf ids 1.01 and 1.20; 1.44 and 1.17 at 8 Mi (2,048 x 4,096).
+// ParallelGradientElements is the same for a backward pass, which is shared by columns, for sparse gradients and for steps. At
+// 1, 1.5, 2 and 6 Mi elements:
+//
+//	dense gradients    uniform              Zipf                 sparse: uniform      Zipf
+//	50,257 x 768       1.44 1.50 1.61 1.19  1.21 1.32 1.40 1.12  1.03 1.40 1.42 1.68  1.22 1.35 1.45 1.52
+//	1,000,000 x 128    2.50 2.48 2.38 1.98  1.41 1.48 1.64 0.78  1.20 1.37 1.53 1.35  1.05 1.29 1.35 1.36
+//	1,000,000 x 64     1.65 1.41 1.42 1.24  1.13 1.38 1.03 1.19  0.91 1.56 1.32 1.16  0.96 1.03 1.19 1.38
+//	50,257 x 64        1.29 1.39 1.45 1.45  1.04 1.17 1.23 1.03  0.96 1.09 1.16 1.19  0.91 0.95 1.10 1.47
+//	10,000 x 64        0.86 1.00 1.09 1.21  0.82 1.09 1.01 1.22  1.13 1.13 1.17 1.50  0.95 1.07 1.23 1.53
+//	50,257 x 4,096     1.52 1.61 1.81 1.70  1.43 1.60 1.87 1.76  1.17 1.32 1.50 1.49  1.19 1.74 1.57 1.88
+//
+// Steps with SGD and batches gain from 1.16 to 1.58 at 1.5 Mi.
 var ParallelGradientElements = 1536 << 10
 
-// ParallelRotaryElements is the same for rotary positions.
+// ParallelRotaryElements is the same for rotary positions: at 1, 2 and 4 Mi elements 0.93, 1.00 and 1.72 with 768 columns, 0.83,
+// 1.19 and 1.50 with 4,096.
 var ParallelRotaryElements = 2 << 20
 
 // ParallelProducts is the number of products from which on a second worker computes logits and their gradients with the
-// first: some 100 us of work, several times what it takes to start one. It was not measured on a quiet machine.
+// first. At 2, 4 and 8 Mi products the logits gained 1.02, 1.88 and 1.49 with one hidden state of 64 columns, 0.88, 1.12 and 1.58
+// with 16 of them; with 768 columns 1.15, 1.34 and 1.53, and 0.92, 0.84 and 1.37.
 var ParallelProducts = 4 << 20
 
 // ScreenedQueries is the number of queries of a search from which on rows are compared in 16 bits first. Its time over that
