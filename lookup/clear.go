@@ -9,7 +9,7 @@ import (
 // the next batch at the cost of the tokens of this one, whatever the size of the vocabulary.
 func (e *Embedding) ClearGradient(grad rowvec.Matrix, in Input) error {
 	grads := perParameter[rowvec.Matrix]{token: grad}
-	return clearGradients("lookup.Embedding.ClearGradient", &Layer{tokens: e}, grads, in)
+	return clearGradients("lookup.Embedding.ClearGradient", e.alone, grads, in)
 }
 
 // ClearGradients sets to zero the rows of grads, which belong to Parameters in their order, that Backward adds to for the

@@ -43,7 +43,8 @@ import (
 // Embedding is a table of token vectors, one row for each id of a vocabulary.
 type Embedding struct {
 	weight  rowvec.Matrix
-	padding int // -1: none
+	alone   *Layer // with these tokens and nothing else
+	padding int    // -1: none
 	scaled  bool
 	scale   float32
 	workers int
@@ -216,6 +217,7 @@ func newEmbedding(weight rowvec.Matrix, s settings) *Embedding {
 		e.workers = runtime.GOMAXPROCS(0)
 	}
 	e.workers = min(e.workers, work.Most)
+	e.alone = &Layer{tokens: e}
 	return e
 }
 
@@ -263,7 +265,7 @@ func (e *Embedding) Parameters() []Parameter {
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the embedding is Scaled. dst has a row
 // for each token and Dim columns. If the input has positions, there must be one for each id; their values do not matter.
 func (e *Embedding) Forward(dst rowvec.Matrix, in Input) error {
-	return forwardPass("lookup.Embedding.Forward", &Layer{tokens: e}, dst, in, rowvec.Mask{})
+	return forwardPass("lookup.Embedding.Forward", e.alone, dst, in, rowvec.Mask{})
 }
 
 // Backward adds to grad, a dense gradient of the table, that of Forward, given the gradient dOut of its result: row
@@ -271,7 +273,7 @@ func (e *Embedding) Forward(dst rowvec.Matrix, in Input) error {
 // the padding id is left alone, and all of them if the embedding is Frozen.
 func (e *Embedding) Backward(grad rowvec.Matrix, in Input, dOut rowvec.Matrix) error {
 	grads := perParameter[rowvec.Matrix]{token: grad}
-	return backwardPass("lookup.Embedding.Backward", &Layer{tokens: e}, grads, in, dOut, rowvec.Mask{})
+	return backwardPass("lookup.Embedding.Backward", e.alone, grads, in, dOut, rowvec.Mask{})
 }
 
 // String says what the embedding is, such as Embedding(vocab=50257, dim=768, padding=0, scaled).

@@ -88,18 +88,18 @@ func (g *normGradients) compute(
 ) error {
 	n := in.Len()
 	g.begin(n, l.Dim())
-	p := passes.Get().(*pass)
-	p.Layer, p.table, p.in, p.out, p.stored = *l, table, in, dOut, stored
-	p.mask, p.drops, p.pieces = mask, mask.Threshold() > 0, true
-	p.before = *g
+	p := pass{
+		task: normRange, Layer: l, table: table, in: in, out: dOut, stored: stored,
+		mask: mask, drops: mask.Threshold() > 0, pieces: true, before: g,
+	}
 	scratch, err := p.computeOnce(op)
 	if err != nil {
-		return p.end(op, err)
+		return outcome(op, err)
 	}
 	if scratch != nil {
 		defer scratches.Put(scratch)
 	}
-	return p.end(op, p.normalised.Do(l.tokens.workersFor(n, tuning.ParallelElements), blocks(n), 1))
+	return p.run(op, l.tokens.workersFor(n, tuning.ParallelElements), blocks(n), 1)
 }
 
 // normPart does a block of rows of the gradient of a normalisation.

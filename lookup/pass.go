@@ -14,37 +14,66 @@ import (
 	"github.com/rowvec/rowvec/internal/work"
 )
 
-// pass is one forward or backward call on its way: what its parts need to know, and the crew that does them. A pass is
-// used again when its call is over.
+// pass is one forward or backward call on its way: what its parts need to know.
 type pass struct {
-	Layer  // an embedding alone has nothing but tokens
+	task   passTask
+	*Layer // an embedding alone has nothing but tokens
 	in     Input
 	out    rowvec.Matrix // the destination of a forward pass, dOut of a backward one
 	grads  perParameter[rowvec.Matrix]
-	table  rowvec.Matrix // of positions, in a forward pass
-	stored bool          // all positions are in it
-	mask   rowvec.Mask   // what is dropped, of the whole matrix
-	drops  bool          // something is
-	pieces bool          // rows of a forward pass take more than one step, and so are done piece by piece
-	stream bool          // the result of a forward pass is too large for the caches
-	fused  bool          // rows of a forward pass are summed and normalised in one step
-	before normGradients // what the gradient of a normalisation is to be
-
-	forward, normalised, backward *work.Crew
+	table  rowvec.Matrix  // of positions, in a forward pass
+	stored bool           // all positions are in it
+	mask   rowvec.Mask    // what is dropped, of the whole matrix
+	drops  bool           // something is
+	pieces bool           // rows of a forward pass take more than one step, and so are done piece by piece
+	stream bool           // the result of a forward pass is too large for the caches
+	fused  bool           // rows of a forward pass are summed and normalised in one step
+	before *normGradients // what the gradient of a normalisation is to be
 }
 
-var passes = sync.Pool{New: func() any {
-	p := new(pass)
-	p.forward, p.normalised, p.backward = work.New(p.forwardPart), work.New(work.Each(p.normPart)), work.New(p.backwardPart)
-	return p
+// passTask is what a pass does with a range.
+type passTask int
+
+const (
+	forwardRange  passTask = iota // of rows
+	normRange                     // of blocks of rows
+	backwardRange                 // of lines of columns
+)
+
+func (p *pass) part(lo, hi int) error {
+	switch p.task {
+	case forwardRange:
+		return p.forwardPart(lo, hi)
+	case normRange:
+		return work.Each(p.normPart)(lo, hi)
+	}
+	return p.backwardPart(lo, hi)
+}
+
+// sharedPass is a pass that several workers share. It is used again when its call is over.
+type sharedPass struct {
+	pass
+	crew *work.Crew
+}
+
+var sharedPasses = sync.Pool{New: func() any {
+	s := new(sharedPass)
+	s.crew = work.New(s.part)
+	return s
 }}
 
-// end gives the pass back, without a hold on what belongs to the caller, and returns what becomes of an error of a part.
-// All ids have been checked, so that only ids which changed since can be wrong with them. After a panic there is no end:
-// the pass is left to the garbage collector.
-func (p *pass) end(op string, err error) error {
-	*p = pass{forward: p.forward, normalised: p.normalised, backward: p.backward}
-	passes.Put(p)
+// run does the pass, ranges of n of at least so many each, and returns what becomes of an error. One worker does it all here and
+// now: what a call of a single id takes is mostly what it takes to get there. After a panic, a shared pass is left to the
+// garbage collector.
+func (p *pass) run(op string, workers, n, least int) error {
+	if work.Busy(workers, n, least) <= 1 {
+		return outcome(op, p.part(0, n))
+	}
+	s := sharedPasses.Get().(*sharedPass)
+	s.pass = *p
+	err := s.crew.Do(workers, n, least)
+	s.pass = pass{} // without a hold on what belongs to the caller
+	sharedPasses.Put(s)
 	return outcome(op, err)
 }
 
@@ -121,12 +150,15 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 	if err := in.apart(op, "dst", dst); err != nil {
 		return err
 	}
-	table, stored, err := l.positionTable(op, &in)
-	if err != nil {
-		return err
-	}
-	if err := check.Apart(op, "dst", dst, "position table", table); err != nil {
-		return err
+	p := pass{Layer: l, in: in, out: dst, mask: mask, drops: mask.Threshold() > 0}
+	if l.positions != nil {
+		var err error
+		if p.table, p.stored, err = l.positionTable(op, &in); err != nil {
+			return err
+		}
+		if err := check.Apart(op, "dst", dst, "position table", p.table); err != nil {
+			return err
+		}
 	}
 	if l.segments != nil {
 		if err := in.checkTypes(l.segments.Vocab()); err != nil {
@@ -136,8 +168,10 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 			return err
 		}
 	}
-	if err := l.norm.apart(op, dst); err != nil {
-		return err
+	if l.norm.on {
+		if err := l.norm.apart(op, dst); err != nil {
+			return err
+		}
 	}
 
 	if tokens.maxNorm > 0 {
@@ -148,21 +182,18 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 			return err
 		}
 	}
-	p := passes.Get().(*pass)
-	p.Layer, p.table, p.in, p.out, p.stored = *l, table, in, dst, stored
-	p.mask, p.drops = mask, mask.Threshold() > 0
 	p.pieces = p.drops || p.norm.on || p.segments != nil && p.positions != nil
 	p.stream = tuning.Large(n * tokens.Dim())
 	scratch, err := p.computeOnce(op)
 	if err != nil {
-		return p.end(op, err)
+		return outcome(op, err)
 	}
 	if scratch != nil {
 		defer scratches.Put(scratch)
 	}
 	p.fused = p.normalises()
 	workers := tokens.workersFor(n, tuning.ParallelElements)
-	return p.end(op, p.forward.Do(workers, n, leastRows(tokens.Dim())))
+	return p.run(op, workers, n, leastRows(tokens.Dim()))
 }
 
 // onceElements is the size of the positions, 4 MiB, up to which a call computes them once for all of its sequences and
@@ -604,11 +635,9 @@ func backwardPass(
 			return err
 		}
 	}
-	p := passes.Get().(*pass)
-	p.Layer, p.in, p.out, p.grads = *l, in, dOut, grads
-	p.mask, p.drops = mask, mask.Threshold() > 0
+	p := pass{task: backwardRange, Layer: l, in: in, out: dOut, grads: grads, mask: mask, drops: mask.Threshold() > 0}
 	all, share := lines(tokens.Dim(), workers)
-	return p.end(op, p.backward.Do(workers, all, share))
+	return p.run(op, workers, all, share)
 }
 
 // checkGradients reports dense gradients of other shapes than the parameters, or that share memory with each other or with

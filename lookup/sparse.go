@@ -12,7 +12,7 @@ import (
 // Backward would add to a dense one of zeros.
 func (e *Embedding) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error {
 	grads := perParameter[*Gradient]{token: grad}
-	return backwardSparse("lookup.Embedding.BackwardSparse", &Layer{tokens: e}, grads, in, dOut, rowvec.Mask{})
+	return backwardSparse("lookup.Embedding.BackwardSparse", e.alone, grads, in, dOut, rowvec.Mask{})
 }
 
 // NewSparseGradients returns an empty gradient for each of Parameters, in their order.
