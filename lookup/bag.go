@@ -158,11 +158,7 @@ func (p *bagPass) part(lo, hi int) error {
 	for ; lo < hi; lo += windowBags {
 		var offsets [windowBags + 1]int
 		n := min(windowBags, hi-lo)
-		first, _ := p.in.sequenceSpan(lo)
-		for i := range n {
-			_, end := p.in.sequenceSpan(lo + i)
-			offsets[i+1] = end - first
-		}
+		first := p.in.ends(offsets[1:n+1], lo)
 		last := first + offsets[n]
 		if last < first || last > p.in.Len() {
 			return rowvec.ErrChanged

@@ -249,6 +249,27 @@ func (in *Input) sequenceSpan(b int) (first, end int) {
 	return first, min(max(in.end(b), first), in.Len())
 }
 
+// ends sets to to where sequence b and those behind it end, counted from where it begins, which it returns. That is among the
+// ids, but the rest is what the caller has to check, since offsets may have changed.
+func (in *Input) ends(to []int, b int) (first int) {
+	first, _ = in.sequenceSpan(b)
+	if !in.ragged {
+		for i := range to {
+			to[i] = (i + 1) * in.seq
+		}
+		return first
+	}
+	ends := in.offsets[min(b+1, len(in.offsets)):]
+	if len(ends) < len(to) { // the last one ends with the ids
+		to[len(to)-1] = in.Len() - first
+		to = to[:len(ends)]
+	}
+	for i := range to {
+		to[i] = ends[i] - first
+	}
+	return first
+}
+
 // bagOf returns the sequence that each token is in, in buffer if that is large enough.
 func (in *Input) bagOf(buffer []int) []int {
 	bags := sized(buffer, in.Len())
