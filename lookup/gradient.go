@@ -129,19 +129,11 @@ func (g *Gradient) Scale(alpha float32) { rowvec.Scale(g.values, alpha) }
 
 // Norm returns the Euclidean norm of the gradient. Squares and their sum are float64, added by columns modulo 4 first.
 func (g *Gradient) Norm() float64 {
-	var lanes [4]float64
+	var s squares
 	for i := range len(g.ids) {
-		row := g.values[i*g.dim : (i+1)*g.dim]
-		for ; len(row) >= 4; row = row[4:] {
-			for k := range lanes {
-				lanes[k] += float64(float64(row[k]) * float64(row[k]))
-			}
-		}
-		for k, x := range row {
-			lanes[k] += float64(float64(x) * float64(x))
-		}
+		s.add(g.values[i*g.dim : (i+1)*g.dim])
 	}
-	return math.Sqrt((lanes[0] + lanes[2]) + (lanes[1] + lanes[3]))
+	return s.root()
 }
 
 // Norm returns the Euclidean norm of several gradients together.

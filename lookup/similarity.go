@@ -113,22 +113,6 @@ func reciprocal(x []float32) float64 {
 	return 1 / length
 }
 
-// euclidean returns the length of x: the root of the sum of squares, which are added up in 4 lanes.
-func euclidean(x []float32) float64 {
-	var s0, s1, s2, s3 float64
-	for ; len(x) >= 4; x = x[4:] {
-		a, b, c, d := float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])
-		s0 += float64(a * a)
-		s1 += float64(b * b)
-		s2 += float64(c * c)
-		s3 += float64(d * d)
-	}
-	for _, v := range x {
-		s0 += float64(float64(v) * float64(v))
-	}
-	return math.Sqrt((s0 + s1) + (s2 + s3))
-}
-
 // Nearest sets row i of dst to the rows of the table that are most similar to row i of queries, which has Dim columns.
 // Errors: ShapeError, also if dst has no room for K neighbours of each query, and OverlapError if it shares memory with
 // queries or the table; then dst is as it was.
