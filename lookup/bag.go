@@ -143,7 +143,7 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 	if e.padding >= 0 && in.ids.has(e.padding) {
 		p.keep(&p.in, e.padding)
 	}
-	workers := e.workersFor(in.Len(), tuning.ParallelElements)
+	workers := e.workersFor(in.Len(), 2*tuning.ParallelElements) // a row that is added up takes half the time
 	least := max(1, leastRows(e.Dim())*bags/max(1, in.Len()))
 	if p.crew.Do(workers, bags, least) != nil { // all has been checked
 		return changed(op)

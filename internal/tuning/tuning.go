@@ -29,10 +29,10 @@ var StreamBytes = 16 << 20
 // Large reports whether a result of so many elements is to be written past the caches.
 func Large(elements int) bool { return elements >= StreamBytes/4 }
 
-// ParallelElements is the size of a forward pass of a layer, or of what bags look up, from which on a second worker pays. Its
-// time with one worker over that with two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with
+// ParallelElements is the size of a forward pass of a layer, and twice that of what bags look up, from which on a second worker
+// pays. Its time with one worker over that with two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with
 // uniform and with Zipf ids, medians of 120 calls, six of a kind behind one another, of which
-// the first two do not count:
+// the first two do not count (BenchmarkWorkers of package lookup does the like):
 //
 //	lookups            uniform              Zipf                 bags of 10: uniform  Zipf
 //	50,257 x 768       0.71 1.17 1.33 1.58  1.08 1.29 1.45 1.71  0.88 1.07 1.22 1.38  0.93 0.97 1.10 1.31

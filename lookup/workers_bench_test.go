@@ -1,0 +1,104 @@
+package lookup_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+// BenchmarkWorkers has one worker and two take turns, at sizes from below those that package tuning says a second one pays
+// from, and reports how many times faster two are: medians of calls with fresh uniform ids, each behind others of its kind.
+//
+//	go test -run '^$' -bench Workers -benchtime 30x ./lookup
+func BenchmarkWorkers(b *testing.B) {
+	forward, backward := tuning.ParallelElements, tuning.ParallelGradientElements
+	tuning.ParallelElements, tuning.ParallelGradientElements = 0, 0
+	defer func() { tuning.ParallelElements, tuning.ParallelGradientElements = forward, backward }()
+	const seq = 128
+	advised := func(rows, cols int) rowvec.Matrix {
+		m := newMatrix(b, rows, cols)
+		rowvec.AdviseHugePages(m.Data)
+		for i := range m.Data { // or else all pages are the same, of zeros
+			m.Data[i] = 1
+		}
+		return m
+	}
+	for _, size := range [][2]int{{50257, 768}, {1000000, 64}, {10000, 64}} {
+		vocab, dim := size[0], size[1]
+		table := advised(vocab, dim)
+		for _, mi := range []int{1, 2, 4, 8} { // halves of 1 Mi elements
+			n := mi << 19 / dim / seq * seq
+			dst := advised(n, dim)
+			for _, pass := range []struct {
+				name string
+				make func(e *lookup.Embedding) func(in lookup.Input) error
+			}{
+				{"Embedding", func(e *lookup.Embedding) func(in lookup.Input) error {
+					return func(in lookup.Input) error { return e.Forward(dst, in) }
+				}},
+				{"Layer", func(e *lookup.Embedding) func(in lookup.Input) error {
+					layer := must(lookup.NewLayer(e, must(positional.NewLearned(seq, dim, 1))))
+					return func(in lookup.Input) error { return layer.Forward(dst, in) }
+				}},
+				{"Bag", func(e *lookup.Embedding) func(in lookup.Input) error {
+					bag := must(lookup.NewBag(e, lookup.Sum))
+					bags := dst
+					bags.Rows = n / seq
+					return func(in lookup.Input) error { return bag.Forward(bags, in) }
+				}},
+				{"Backward", func(e *lookup.Embedding) func(in lookup.Input) error {
+					return func(in lookup.Input) error { return e.Backward(table, in, dst) }
+				}},
+				{"BackwardSparse", func(e *lookup.Embedding) func(in lookup.Input) error {
+					grad := e.NewGradient()
+					return func(in lookup.Input) error {
+						grad.Clear()
+						return e.BackwardSparse(grad, in, dst)
+					}
+				}},
+				{"StepBatch", func(e *lookup.Embedding) func(in lookup.Input) error {
+					optimizer := must(e.NewOptimizer(lookup.SGD{Rate: 1e-9}))
+					return func(in lookup.Input) error { return optimizer.StepBatch(e, in, dst) }
+				}},
+			} {
+				b.Run(fmt.Sprintf("%s/vocab=%d/dim=%d/ids=%d", pass.name, vocab, dim, n), func(b *testing.B) {
+					var calls [2]func(in lookup.Input) error
+					for k := range calls {
+						calls[k] = pass.make(must(lookup.FromMatrix(table, lookup.Workers(k+1))))
+					}
+					ids := make([]int32, n)
+					rng := rand.New(rand.NewPCG(1, 2))
+					var times [2][]float64
+					for range b.N {
+						for k, call := range calls {
+							for turn := range 4 {
+								for i := range ids {
+									ids[i] = rng.Int32N(int32(vocab))
+								}
+								begin := time.Now()
+								if err := call(lookup.Batch(ids, seq)); err != nil {
+									b.Fatal(err)
+								}
+								if turn > 0 { // in the first, the caches are those of the others
+									times[k] = append(times[k], float64(time.Since(begin).Nanoseconds()))
+								}
+							}
+						}
+					}
+					median := func(x []float64) float64 { return slices.Sorted(slices.Values(x))[len(x)/2] }
+					one, two := median(times[0]), median(times[1])
+					b.ReportMetric(0, "ns/op")
+					b.ReportMetric(one/float64(n), "ns/id")
+					b.ReportMetric(one/two, "x-two-workers")
+				})
+			}
+		}
+	}
+}
