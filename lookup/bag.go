@@ -144,7 +144,7 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 		p.keep(&p.in, e.padding)
 	}
 	workers := e.workersFor(in.Len(), 2*tuning.ParallelElements) // a row that is added up takes half the time
-	least := max(1, leastRows(e.Dim())*bags/max(1, in.Len()))
+	least := max(1, bags/max(1, p.in.Len()/leastRows(e.Dim())))
 	if p.crew.Do(workers, bags, least) != nil { // all has been checked
 		return changed(op)
 	}

@@ -290,7 +290,7 @@ func (g *Gradient) move(to, from int) {
 	}
 }
 
-// task is what a part does with the groups of the batch.
+// task is what a worker does with groups of the batch.
 type task int
 
 const (

@@ -130,8 +130,8 @@ func (o *Output) begin(logits, h rowvec.Matrix, in *Input) (p *outputPass, worke
 	return p, o.tokens.workers
 }
 
-// outputColumns is what the sizes of parts are multiples of: of all numbers of rows that the kernel does at a time, and of
-// a cache line of logits.
+// outputColumns is what workers share columns of logits by: a multiple of all numbers of rows that the kernel does at a time,
+// and of a cache line.
 const outputColumns = 48
 
 func (o *Output) forward(op string, logits, h rowvec.Matrix, in *Input) error {

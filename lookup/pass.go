@@ -14,7 +14,7 @@ import (
 	"github.com/rowvec/rowvec/internal/work"
 )
 
-// pass is one forward or backward call on its way: what its parts need to know.
+// pass is one forward or backward call on its way: what its ranges need to know.
 type pass struct {
 	task   passTask
 	*Layer // an embedding alone has nothing but tokens
@@ -77,7 +77,7 @@ func (p *pass) run(op string, workers, n, least int) error {
 	return outcome(op, err)
 }
 
-// outcome returns what becomes of an error of a part, whose ids have all been checked before.
+// outcome returns what becomes of an error of a range, whose ids have all been checked before.
 func outcome(op string, err error) error {
 	if err == nil {
 		return nil
@@ -107,21 +107,18 @@ func (p *pass) fill(dst rowvec.Matrix, start int) error {
 type fillError struct{ error }
 
 const (
-	// leastElements is what a worker takes at least of the rows of a call.
-	leastElements = 32 << 10
-	// leastLines is what it takes at least of the columns of a backward pass, in lines.
-	leastLines = 2
 	// lineElements is a cache line: no two workers share more than the one at the border of their columns.
 	lineElements = 16
 )
 
-// leastRows is leastElements in rows of so many columns.
-func leastRows(cols int) int { return max(1, leastElements/cols) }
+// leastRows is the least that a worker takes of rows of so many columns.
+func leastRows(cols int) int { return max(1, tuning.LeastElements/cols) }
 
-// lines returns how many lines the columns of a row are, and how many of them are a worker's, who does all at once.
+// lines returns how many lines the columns of a row are, and how many of them are the share of one worker, which it takes at
+// once: each has to go through all rows, however few the columns.
 func lines(cols, workers int) (n, share int) {
 	n = (cols + lineElements - 1) / lineElements
-	return n, max(leastLines, (n+workers-1)/workers)
+	return n, max(tuning.LeastLines, (n+workers-1)/workers)
 }
 
 // workersFor returns how many workers share a call of n rows, for which several pay from so many elements on.
@@ -665,7 +662,7 @@ func (l *Layer) checkGradients(op string, grads *perParameter[rowvec.Matrix], in
 	return nil
 }
 
-// backwardPart does a range of lines of columns, so that no two parts write to the same element and the order of sums is that
+// backwardPart does a range of lines of columns, so that no two workers write to the same element and the order of sums is that
 // of the rows.
 func (p *pass) backwardPart(lo, hi int) error {
 	lo, hi = lo*lineElements, min(hi*lineElements, p.tokens.Dim())

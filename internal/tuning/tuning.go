@@ -29,10 +29,11 @@ var StreamBytes = 16 << 20
 // Large reports whether a result of so many elements is to be written past the caches.
 func Large(elements int) bool { return elements >= StreamBytes/4 }
 
-// ParallelElements is the size of a forward pass of a layer, and twice that of what bags look up, from which on a second worker
-// pays. Its time with one worker over that with two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with
-// uniform and with Zipf ids, medians of 120 calls, six of a kind behind one another, of which
-// the first two do not count (BenchmarkWorkers of package lookup does the like):
+// ParallelElements is the size from which on a second worker pays in a forward pass of a layer, in what is worked out anew of one
+// for the gradient of its normalisation, and in the lengths of the rows of a search; bags, which write less, look up twice as
+// much. Times of one worker over those of two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with
+// uniform and with Zipf ids: medians of 120 calls, six of a kind behind one another, of which the first two do not count.
+// BenchmarkWorkers of package lookup does the like; with it, bags of 10,000 x 64 had 0.88 at 1 Mi and 1.15 at 2 Mi.
 //
 //	lookups            uniform              Zipf                 bags of 10: uniform  Zipf
 //	50,257 x 768       0.71 1.17 1.33 1.58  1.08 1.29 1.45 1.71  0.88 1.07 1.22 1.38  0.93 0.97 1.10 1.31
@@ -64,6 +65,12 @@ var ParallelGradientElements = 1536 << 10
 // ParallelRotaryElements is the same for rotary positions: at 1, 2 and 4 Mi elements 0.93, 1.00 and 1.72 with 768 columns, 0.83,
 // 1.19 and 1.50 with 4,096.
 var ParallelRotaryElements = 2 << 20
+
+// LeastElements is what a worker takes at least of the rows of a call.
+var LeastElements = 32 << 10
+
+// LeastLines is what it takes at least of the columns of a backward pass, in lines of the cache.
+var LeastLines = 2
 
 // ParallelProducts is the number of products from which on a second worker computes logits and their gradients with the
 // first. At 2, 4 and 8 Mi products the logits gained 1.02, 1.88 and 1.49 with one hidden state of 64 columns, 0.88, 1.12 and 1.58
@@ -127,13 +134,13 @@ var StraightShare = 1800.0
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
-	straight := StraightShare
+	straight, elements, lines := StraightShare, LeastElements, LeastLines
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
-	StraightShare = 0
+	StraightShare, LeastElements, LeastLines = 0, 8, 1
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
-		StraightShare = straight
+		StraightShare, LeastElements, LeastLines = straight, elements, lines
 	}
 }

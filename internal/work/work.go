@@ -49,15 +49,16 @@ func Each(do func(i int) error) func(lo, hi int) error {
 // Most is what options bound the number of workers by: more would be goroutines that find nothing left to do.
 const Most = 1024
 
-// Busy returns how many workers find something to do where n items are shared in ranges of at least so many.
-func Busy(workers, n, least int) int { return min(workers, (n+least-1)/least) }
+// Busy returns how many workers find something to do where n > 0 items are shared in ranges of at least so many, which is 1 or
+// more.
+func Busy(workers, n, least int) int { return min(workers, (n-1)/least+1) }
 
 // Do has items 0 to n-1 done, each once, on the calling goroutine and at most workers-1 others, and returns the error of the
 // lowest range that failed. Whoever is free takes the next range, from the lowest on: half of what would be a worker's share
 // of all that is left, but at least so many items, so that what takes longer or begins later is made up for at the end
 // (Hummel, Schonberg and Flynn, "Factoring", 1992). One worker does all of them at once. After an error no further range
 // begins, nor after a panic on the calling goroutine, which goes on once the others have ended; a panic on another ends the
-// program.
+// program. One goroutine more is started where there are several workers, which does nothing.
 func (c *Crew) Do(workers, n, least int) (err error) {
 	if n == 0 {
 		return nil

@@ -2,6 +2,8 @@ package work
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -48,50 +50,72 @@ func TestEachItemOnce(t *testing.T) {
 	}
 }
 
-// TestRanges has one worker take all ranges: each is half a share of what is left.
+// TestRanges: whoever takes them, each is half a share of what is left.
 func TestRanges(t *testing.T) {
 	var mu sync.Mutex
-	var got []int
-	wait := make(chan bool)
+	var got [][2]int
 	c := New(func(lo, hi int) error {
 		mu.Lock()
-		first := len(got) == 0
-		got = append(got, hi-lo)
-		mu.Unlock()
-		if first {
-			<-wait
-		} else if hi == 64 {
-			close(wait)
-		}
+		defer mu.Unlock()
+		got = append(got, [2]int{lo, hi - lo})
 		return nil
 	})
-	if err := c.Do(2, 64, 3); err != nil {
-		t.Fatal(err)
-	}
-	if want := []int{16, 12, 9, 6, 5, 4, 3, 3, 3, 3}; !slices.Equal(got, want) {
-		t.Errorf("ranges of %d items, want %d", got, want)
-	}
-}
-
-// TestWorkers: no more of them than are asked for, nor than find something to do.
-func TestWorkers(t *testing.T) {
-	var running, most atomic.Int32
-	c := New(func(lo, hi int) error {
-		if n := running.Add(1); n > most.Load() {
-			most.Store(n)
-		}
-		time.Sleep(20 * time.Millisecond)
-		running.Add(-1)
-		return nil
-	})
-	for _, x := range []struct{ workers, n, least, want int }{{1, 9, 1, 1}, {3, 40, 1, 3}, {8, 10, 5, 2}, {8, 11, 5, 3}, {4, 3, 5, 1}} {
-		most.Store(0)
+	for _, x := range []struct {
+		workers, n, least int
+		want              []int
+	}{
+		{2, 64, 3, []int{16, 12, 9, 6, 5, 4, 3, 3, 3, 3}},
+		{3, 50, 5, []int{8, 7, 5, 5, 5, 5, 5, 5, 5}},
+		{4, 20, 1, []int{2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+	} {
+		got = got[:0]
 		if err := c.Do(x.workers, x.n, x.least); err != nil {
 			t.Fatal(err)
 		}
-		if got := Busy(x.workers, x.n, x.least); int(most.Load()) != x.want || got != x.want {
+		slices.SortFunc(got, func(a, b [2]int) int { return a[0] - b[0] })
+		sizes := make([]int, len(got))
+		for i, r := range got {
+			sizes[i] = r[1]
+		}
+		if !slices.Equal(sizes, x.want) {
+			t.Errorf("%d workers, %d items: ranges of %d, want %d", x.workers, x.n, sizes, x.want)
+		}
+	}
+}
+
+// TestWorkers: as many of them are at work at once as are asked for, or find something to do, and no more. Each waits until
+// all others are there.
+func TestWorkers(t *testing.T) {
+	for _, x := range []struct{ workers, n, least, want int }{{1, 9, 1, 1}, {3, 40, 1, 3}, {8, 10, 5, 2}, {8, 11, 5, 3}, {4, 3, 5, 1}} {
+		var mu sync.Mutex
+		running, most := 0, 0
+		all := make(chan bool)
+		c := New(func(lo, hi int) error {
+			mu.Lock()
+			running++
+			if most = max(most, running); running == x.want {
+				select {
+				case <-all:
+				default:
+					close(all)
+				}
+			}
+			mu.Unlock()
+			select {
+			case <-all:
+			case <-time.After(10 * time.Second):
+			}
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return nil
+		})
+		if err := c.Do(x.workers, x.n, x.least); err != nil {
+			t.Fatal(err)
+		}
+		if got := Busy(x.workers, x.n, x.least); most != x.want || got != x.want {
 			t.Errorf("%d workers for %d items, at least %d: %d at once, Busy %d, want %d",
-				x.workers, x.n, x.least, most.Load(), got, x.want)
+				x.workers, x.n, x.least, most, got, x.want)
 		}
 	}
 }
@@ -111,6 +135,43 @@ func TestError(t *testing.T) {
 	}
 	if err := c.Do(4, 7, 1); err != nil {
 		t.Fatalf("an error of the call before: %v", err)
+	}
+}
+
+// TestErrors has any items fail, of ranges of any size: the error is that of the lowest, and nothing is at work afterwards.
+func TestErrors(t *testing.T) {
+	for seed := range uint64(1000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		n, fails, lowest := rng.IntN(300), make(map[int]bool), -1
+		for range rng.IntN(4) {
+			fails[rng.IntN(300)] = true
+		}
+		for i := n - 1; i >= 0; i-- {
+			if fails[i] {
+				lowest = i
+			}
+		}
+		var over atomic.Bool
+		c := New(Each(func(i int) error {
+			if over.Load() {
+				t.Errorf("seed %d: item %d is done after the call", seed, i)
+			}
+			if i%5 == 0 {
+				runtime.Gosched()
+			}
+			if fails[i] {
+				return fmt.Errorf("item %d", i)
+			}
+			return nil
+		}))
+		for range 3 {
+			over.Store(false)
+			err := c.Do(rng.IntN(9), n, 1+rng.IntN(20))
+			over.Store(true)
+			if (err != nil) != (lowest >= 0) || err != nil && err.Error() != fmt.Sprintf("item %d", lowest) {
+				t.Fatalf("seed %d: error %v, want that of item %d", seed, err, lowest)
+			}
+		}
 	}
 }
 
