@@ -195,7 +195,7 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 
 // onceElements is the size of the positions, 4 MiB, up to which a call computes them once for all of its sequences and
 // ranges. Forward passes of 50,257 x 768 without a table of positions over those with one took so, and before, when they were
-// computed for each range of a sequence anew: 0.82 and 1.97 for 16 sequences of 128, with dropout 1.01 and 2.10; 1.07 and
+// computed for each part of a sequence anew: 0.82 and 1.97 for 16 sequences of 128, with dropout 1.01 and 2.10; 1.07 and
 // 1.95 for 8 of 1,024. Medians of 31 on a crowded Zen 4.
 const onceElements = 1 << 20
 

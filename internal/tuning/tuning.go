@@ -66,10 +66,12 @@ var ParallelGradientElements = 1536 << 10
 // 1.19 and 1.50 with 4,096.
 var ParallelRotaryElements = 2 << 20
 
-// LeastElements is what a worker takes at least of the rows of a call.
+// LeastElements is what a worker takes at least of the rows of a call. With 16 Ki lookups by two workers took 0.92 to 1.07 of the
+// time, in eleven shapes of 128 Ki to 6 Mi elements, twice.
 var LeastElements = 32 << 10
 
-// LeastLines is what it takes at least of the columns of a backward pass, in lines of the cache.
+// LeastLines is what it takes at least of the columns of a backward pass, in lines of the cache. Two workers were 1.30, 2.03 and
+// 1.92 times as fast as one at 1, 1.5 and 2 Mi elements of 1,000,000 x 64, which with 4 lines are not shared.
 var LeastLines = 2
 
 // ParallelProducts is the number of products from which on a second worker computes logits and their gradients with the

@@ -78,9 +78,9 @@ func (c *Crew) Do(workers, n, least int) (err error) {
 	for range workers - 1 {
 		go c.run()
 	}
-	// The goroutine started last is the next to run where it was started, and Go lets idle threads wait, which Linux makes 60 us
-	// of, before they take it from there. So the last one has nothing to do. On a virtual Zen 4, medians of 1,000: the other
-	// begins after 22 us, and without it after 97.
+	// The goroutine started last is the next to run where it was started, and Go lets idle threads sleep for 3 us before they take
+	// it from there, to which Linux may add its timer slack of 50. So the last one has nothing to do. On a virtual Zen 4, medians
+	// of 1,000: the other begins after 22 us, and without it after 97.
 	go c.decoy()
 	c.work()
 	return nil

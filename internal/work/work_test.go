@@ -105,6 +105,7 @@ func TestWorkers(t *testing.T) {
 			case <-all:
 			case <-time.After(10 * time.Second):
 			}
+			time.Sleep(5 * time.Millisecond) // for one too many to be seen
 			mu.Lock()
 			running--
 			mu.Unlock()
