@@ -257,6 +257,32 @@ row:
 	MOVQ R9, done+8(FP)
 	RET
 
+// The window kernels are for linear rows with something between them, which is not to be prefetched.
+
+// func gatherWindowAVX2(a *rowArgs) (done int)
+// for i, id := range ids { copy(linear[i], table[id]) }
+TEXT ·gatherWindowAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW_WINDOW
+	COLUMNS_WINDOW_AVX2(GATHER)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func scatterAddWindowAVX2(a *rowArgs) (done int)
+// for i, id := range ids { table[id] += scale * linear[i] }
+TEXT ·scatterAddWindowAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW_WINDOW
+	COLUMNS_WINDOW_AVX2(ADD_SCALED)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
 // The stream kernels write past the caches what is too much for them: the linear rows begin at multiples of 32 bytes and
 // have whole vectors. SFENCE has all of it written before anything that follows.
 
@@ -667,6 +693,30 @@ row:
 	MOVQ R9, done+8(FP)
 	RET
 
+// func gatherWindowAVX512(a *rowArgs) (done int)
+// for i, id := range ids { copy(linear[i], table[id]) }
+TEXT ·gatherWindowAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_WINDOW
+	COLUMNS_WINDOW_AVX512(GATHER)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func scatterAddWindowAVX512(a *rowArgs) (done int)
+// for i, id := range ids { table[id] += scale * linear[i] }
+TEXT ·scatterAddWindowAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_WINDOW
+	COLUMNS_WINDOW_AVX512(ADD_SCALED)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
 // STORE_SUM adds to the sum of the row too, and so does STORE_SUM_PART at its end.
 
 #define STORE_SUM(from, to) \
@@ -677,7 +727,7 @@ row:
 	VMOVUPS from, K1, to; \
 	VADDPS  from, Z16, K1, Z16
 
-#define TAIL_SUM(KERNEL) \
+#define TAIL_SUM(KERNEL, cols) \
 	KERNEL(MASKED_LOAD, STORE_SUM_PART, Z15, 0, DX, Z0, Z1)
 
 // func embedAddAVX512(a *sumArgs) (done int)
@@ -694,7 +744,7 @@ row:
 	POSITION
 	ADD
 	VXORPS Z16, Z16, Z16
-	COLUMNS(EMBED_ADD, STORE_SUM, LINES_AVX512, TAIL_SUM, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(EMBED_ADD, STORE_SUM, LINES_AVX512, TAIL_SUM, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	MOVQ R9, DX
 	SHLQ $6, DX
 	ADDQ sumArgs_sums(BX), DX

@@ -16,6 +16,9 @@ const byLines = false
 // streams: no Arm machine was at hand to show that writing past the caches pays.
 func streams(*Matrix) bool { return false }
 
+// windowAhead: rows in their order are left to the processor.
+func windowAhead(*Matrix) uintptr { return 0 }
+
 // do runs kernel k on one chunk. It is not inlined, since the check of the stack at its start is where a loop over
 // chunks can be preempted.
 //

@@ -33,6 +33,8 @@ type rowArgs struct {
 	scale    float32
 	stream   bool // write linear rows past the caches
 
+	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
+
 	// Embed adds rows of a second table, either chosen by ids of their own or, where at is nil, first, first+1, ...
 	// up to span bytes behind positions, and then from positions on again.
 	positions *float32
@@ -274,6 +276,10 @@ func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 		ahead, burst = prefetch(linear, table, h.more, stream)
 	}
 	fetch(table, ids, ahead, h)
+	window := uintptr(0)
+	if ahead > 0 {
+		window = windowAhead(linear)
+	}
 	return rowArgs{
 		linear:       &linear.Data[0],
 		linearStride: uintptr(linear.Stride) * 4,
@@ -287,6 +293,7 @@ func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 		burst:        burst,
 		scale:        1,
 		stream:       stream,
+		windowAhead:  window,
 	}
 }
 

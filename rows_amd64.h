@@ -6,7 +6,7 @@
 //	DI   linear row                      R11  row of positions
 //	R8   ids                             DX   bytes done of the row
 //	R13  bytes of the row in blocks      CX   bytes of the row in blocks and vectors
-//	AX   columns, and for a moment       R12  a row to prefetch, and for a moment
+//	AX   columns, or linear row ahead    R12  a row to prefetch, and for a moment
 //	Z15  scale in every lane             K1   lanes of the tail (AVX-512)
 //
 // A block is four vectors: 32 floats with AVX2, 64 with AVX-512. A tail is done with AVX2 as 4, 2 and 1 floats, by the
@@ -29,10 +29,11 @@
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
 // rowArgs.burst bytes at once, with the line of the last since rows may begin within a line, or if that is 0, all of it from
 // R12 on while this row is done; R12 is 0 otherwise. As much is prefetched of linear rows, at once from its end on, but not
-// where they are written past the caches: ROW_STREAM. ROW_ID is the part that has the id in R10, checked, and ROW_TABLE the
-// rest.
+// where they are written past the caches: ROW_STREAM. Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX.
+// ROW_ID is the part that has the id in R10, checked, and ROW_TABLE the rest.
 
 #define LINEAR(off) PREFETCHT1 (const_linearAhead+off)(DI)(DX*1)
+#define WINDOW(off) PREFETCHT1 off(AX)(DX*1)
 #define NO_LINEAR(off)
 
 #define ROW \
@@ -42,6 +43,12 @@
 #define ROW_STREAM \
 	ROW_ID; \
 	ROW_TABLE(NO_LINEAR)
+
+#define ROW_WINDOW \
+	ROW_ID;                           \
+	MOVQ rowArgs_windowAhead(BX), AX; \
+	ADDQ DI, AX;                      \
+	ROW_TABLE(WINDOW)
 
 #define ROW_ID \
 	ID(R8, rowArgs_wide(BX), R9, R10); \
@@ -110,7 +117,8 @@ done: \
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
 // then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block,
-// and once more where something is left behind the last. SPLIT prepares for all rows, with the number of columns in AX.
+// and once more where something is left behind the last. SPLIT prepares for all rows, with the number of columns in AX, which
+// COLUMNS finds in cols.
 
 #define SPLIT(size) \
 	LEAQ (AX*4), CX;        \
@@ -126,7 +134,7 @@ done: \
 	ADDQ  $(4*size), DX;                              \
 	CMPQ  DX, R13
 
-#define COLUMNS(KERNEL, STORE, LINES, TAIL, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+#define COLUMNS(KERNEL, STORE, LINES, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	XORL  DX, DX;                                     \
 	TESTQ CX, CX;                                     \
 	JEQ   tail;                                       \
@@ -144,7 +152,7 @@ aheadBlock: \
 	LINES;                                            \
 	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 	JLT   aheadBlock;                                 \
-	TESTL $(size-1), AX;                              \
+	TESTL $(size-1), cols;                            \
 	JEQ   vectors;                                    \
 	LINES;                                            \
 	JMP   vectors;                                    \
@@ -154,26 +162,26 @@ vector: \
 vectors: \
 	CMPQ  DX, CX;                                     \
 	JLT   vector;                                     \
-	TESTB $(size/4-1), AX;                            \
+	TESTB $(size/4-1), cols;                          \
 	JEQ   columnsDone;                                \
 tail: \
-	TAIL(KERNEL);                                     \
+	TAIL(KERNEL, cols);                               \
 columnsDone:
 
 // AVX2
 
-#define TAIL_AVX2(KERNEL) \
-	TESTB $4, AX;                         \
+#define TAIL_AVX2(KERNEL, cols) \
+	TESTB $4, cols;                       \
 	JEQ   pair;                           \
 	KERNEL(VECTOR, VECTOR, X15, 0, DX, X0, X1); \
 	ADDQ  $16, DX;                        \
 pair: \
-	TESTB $2, AX;                         \
+	TESTB $2, cols;                       \
 	JEQ   single;                         \
 	KERNEL(PAIR, PAIR, X15, 0, DX, X0, X1);   \
 	ADDQ  $8, DX;                         \
 single: \
-	TESTB $1, AX;                         \
+	TESTB $1, cols;                       \
 	JEQ   columnsDone;                    \
 	KERNEL(SINGLE, SINGLE, X15, 0, DX, X0, X1)
 
@@ -181,16 +189,22 @@ single: \
 	PREFETCHT1 (R12)(DX*1); \
 	PREFETCHT1 64(R12)(DX*1)
 
-#define LINES_AVX2 \
+#define LINES_WITH(ALSO) \
 	LINES_STREAM; \
-	LINEAR(0);    \
-	LINEAR(64)
+	ALSO(0);      \
+	ALSO(64)
+
+#define LINES_AVX2 LINES_WITH(LINEAR)
+#define LINES_WINDOW_AVX2 LINES_WITH(WINDOW)
+
+#define COLUMNS_WINDOW_AVX2(KERNEL) \
+	COLUMNS(KERNEL, VECTOR, LINES_WINDOW_AVX2, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, LINES_AVX2, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, LINES_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_STREAM(KERNEL) \
-	COLUMNS(KERNEL, STREAM, LINES_STREAM, TAIL_AVX2, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, STREAM, LINES_STREAM, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -233,18 +247,24 @@ single: \
 
 // AVX-512
 
-#define TAIL_AVX512(KERNEL) \
+#define TAIL_AVX512(KERNEL, cols) \
 	KERNEL(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1)
 
-#define LINES_AVX512 \
-	LINES_AVX2;                \
+#define FOUR_LINES_WITH(ALSO) \
+	LINES_WITH(ALSO);          \
 	PREFETCHT1 128(R12)(DX*1); \
 	PREFETCHT1 192(R12)(DX*1); \
-	LINEAR(128);               \
-	LINEAR(192)
+	ALSO(128);                 \
+	ALSO(192)
+
+#define LINES_AVX512 FOUR_LINES_WITH(LINEAR)
+#define LINES_WINDOW_AVX512 FOUR_LINES_WITH(WINDOW)
+
+#define COLUMNS_WINDOW_AVX512(KERNEL) \
+	COLUMNS(KERNEL, VECTOR, LINES_WINDOW_AVX512, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, LINES_AVX512, TAIL_AVX512, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, LINES_AVX512, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \

@@ -56,18 +56,22 @@ func TestStops(t *testing.T) {
 			}
 			dst, table, linear, sums, gamma := m(n), m(rows), m(n), make([]float32, rows), make([]float32, cols)
 			ids, at := make([]uint32, n), make([]uint64, n)
+			far := &Matrix{Rows: rows, Cols: cols, Stride: 1 << 18, Data: make([]float32, (rows-1)<<18+cols)} // which is prefetched
+			windows := &Matrix{Rows: n, Cols: cols, Stride: cols + 1, Data: make([]float32, n*(cols+1))}
 			angles := Matrix{Rows: rows, Cols: cols &^ 1, Stride: cols, Data: table.Data}
 			kernels := map[string]func(h hint) int{
-				"gather":           func(h hint) int { return gather(dst, table, ids, h) },
-				"gatherScaled":     func(h hint) int { return gatherScaled(dst, table, ids, 2, h) },
-				"embed":            func(h hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
-				"embedAt":          func(h hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
-				"embedAt, at":      func(h hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
-				"scatterAdd":       func(h hint) int { return scatterAdd(table, ids, 2, linear, h) },
-				"updateSGD":        func(h hint) int { return updateSGD(table, ids, linear, 1, 0, h) },
-				"updateAdagrad":    func(h hint) int { return updateAdagrad(table, m(rows), ids, linear, 1, 1, h) },
-				"updateRowAdagrad": func(h hint) int { return updateRowAdagrad(table, sums, ids, linear, 1, 1, h) },
-				"updateAdam":       func(h hint) int { return updateAdam(table, m(rows), m(rows), ids, linear, AdamStep{Epsilon: 1}, h) },
+				"gather":              func(h hint) int { return gather(dst, table, ids, h) },
+				"gatherScaled":        func(h hint) int { return gatherScaled(dst, table, ids, 2, h) },
+				"embed":               func(h hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
+				"embedAt":             func(h hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
+				"embedAt, at":         func(h hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
+				"scatterAdd":          func(h hint) int { return scatterAdd(table, ids, 2, linear, h) },
+				"gather, windows":     func(h hint) int { return gather(windows, far, ids, h) },
+				"scatterAdd, windows": func(h hint) int { return scatterAdd(far, ids, 2, windows, h) },
+				"updateSGD":           func(h hint) int { return updateSGD(table, ids, linear, 1, 0, h) },
+				"updateAdagrad":       func(h hint) int { return updateAdagrad(table, m(rows), ids, linear, 1, 1, h) },
+				"updateRowAdagrad":    func(h hint) int { return updateRowAdagrad(table, sums, ids, linear, 1, 1, h) },
+				"updateAdam":          func(h hint) int { return updateAdam(table, m(rows), m(rows), ids, linear, AdamStep{Epsilon: 1}, h) },
 				"dots": func(hint) int {
 					return dots(&Matrix{Rows: 2, Cols: n, Stride: n, Data: make([]float32, 2*n)}, m(2), table, ids)
 				},
