@@ -77,34 +77,37 @@ counted:
 // AVX2
 
 // SHORT_ROWS does rows of up to 16 columns with two vectors for each, or parts of them: one at its left end and one at its
-// right, which overlap; a single column has a left one only. Both are computed before either is stored. For each size of ids
-// there are two loops, whose only branch taken is their own: one prefetches rows, as long as there are ids ahead, the other
-// does what is left, and all of tables that sit in cache.
+// right, which overlap; 1, 4 and 8 columns have a left one only. Both are computed before either is stored. For each size of
+// ids there are two loops, whose only branch taken is their own: one prefetches rows, as long as there are ids ahead, the other
+// does what is left, and all of tables that sit in cache. FOURS may do single columns before that.
 //
-// Registers: AX ids of rows to prefetch, R10 for a moment, CX bytes from the left vector to the right one, DX zero, R11 stride
-// of linear rows, R12 limit of ids, R13 stride of the table.
+// On a Zen 4, ns per id of a gather and of a scatter-add, with a right vector of 4 and 8 columns and with none: 100 x 4 0.90
+// and 0.71, 1.02 and 0.80; 50,257 x 4 1.20 and 1.10, 1.48 and 1.24; 50,257 x 8 1.51 and 1.35, 1.90 and 1.54.
+//
+// Registers: AX ids of rows to prefetch, R10 for a moment, CX bytes from the left vector to the right one, or of the row, DX
+// zero, R11 stride of linear rows, R12 limit of ids, R13 stride of the table.
 
-#define SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rows, scale, v0, v1, v2, v3) \
+#define SHORT_ROW(KERNEL, RIGHT, OUT, MOVE, STORE, rows, scale, v0, v1, v2, v3) \
 	CMPQ  R10, R12;                             \
 	JAE   done;                                 \
 	IMULQ R13, R10;                             \
 	ADDQ  SI, R10;                              \
 	KERNEL(MOVE, LATER, scale, 0, DX, v0, v1);  \
-	KERNEL(RIGHT, LATER, scale, 0, CX, v2, v3); \
+	RIGHT(MOVE, LATER, scale, 0, CX, v2, v3);   \
 	MOVE(v0, (OUT));                            \
 	STORE(v2, (OUT)(CX*1));                     \
 	ADDQ  R11, DI;                              \
 	INCQ  R9;                                   \
 	CMPQ  R9, rows
 
-// SHORT_AHEAD prefetches the row with the id in R10, whose last byte is last behind the beginning of the right vector.
+// SHORT_AHEAD prefetches the row with the id in R10, whose last byte is last behind CX.
 #define SHORT_AHEAD(last) \
 	IMULQ R13, R10;             \
 	ADDQ  SI, R10;              \
 	PREFETCHT1 (R10);           \
 	PREFETCHT1 last(R10)(CX*1)
 
-#define SHORT_LOOPS(KERNEL, OUT, MOVE, RIGHT, STORE, last, farNarrow, farWide, near, narrow, wide, scale, v0, v1, v2, v3) \
+#define SHORT_LOOPS(KERNEL, RIGHT, OUT, MOVE, STORE, last, farNarrow, farWide, near, narrow, wide, scale, v0, v1, v2, v3) \
 	MOVQ  rowArgs_ahead(BX), R10;               \
 	TESTQ R10, R10;                             \
 	JEQ   near;                                 \
@@ -122,14 +125,14 @@ farWide: \
 	MOVQ  (AX)(R9*8), R10;                      \
 	SHORT_AHEAD(last);                          \
 	MOVQ  (R8)(R9*8), R10;                      \
-	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rowArgs_far(BX), scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, RIGHT, OUT, MOVE, STORE, rowArgs_far(BX), scale, v0, v1, v2, v3); \
 	JLT   farWide;                              \
 	JMP   near;                                 \
 farNarrow: \
 	MOVL  (AX)(R9*4), R10;                      \
 	SHORT_AHEAD(last);                          \
 	MOVL  (R8)(R9*4), R10;                      \
-	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rowArgs_far(BX), scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, RIGHT, OUT, MOVE, STORE, rowArgs_far(BX), scale, v0, v1, v2, v3); \
 	JLT   farNarrow;                            \
 near: \
 	CMPQ  R9, rowArgs_n(BX);                    \
@@ -139,16 +142,64 @@ near: \
 	PCALIGN $32;                                \
 narrow: \
 	MOVL  (R8)(R9*4), R10;                      \
-	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rowArgs_n(BX), scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, RIGHT, OUT, MOVE, STORE, rowArgs_n(BX), scale, v0, v1, v2, v3); \
 	JLT   narrow;                               \
 	JMP   done;                                 \
 wide: \
 	MOVQ  (R8)(R9*8), R10;                      \
-	SHORT_ROW(KERNEL, OUT, MOVE, RIGHT, STORE, rowArgs_n(BX), scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, RIGHT, OUT, MOVE, STORE, rowArgs_n(BX), scale, v0, v1, v2, v3); \
 	JLT   wide;                                 \
 	JMP   done
 
-#define SHORT_ROWS(KERNEL, OUT) \
+// ONE_COLUMN gathers four elements of a single column at a time, which are stored together, where they are not prefetched:
+// 100 x 1 0.64 and 0.42, 50,257 x 1 0.70 and 0.64. 4,000,000 x 1 would take 4.7 with prefetching and 5.3 so. AX has where
+// fewer than four are left.
+
+#define NARROW(i) MOVL (4*i)(R8)(R9*4), R10
+#define WIDE(i) MOVQ (8*i)(R8)(R9*8), R10
+
+#define ELEMENT(id) \
+	id;             \
+	CMPQ  R10, R12; \
+	JAE   near1;    \
+	IMULQ R13, R10
+
+#define FOUR_ELEMENTS(KERNEL, SIZE, fours) \
+fours: \
+	ELEMENT(SIZE(0));                          \
+	VMOVSS    (SI)(R10*1), X0;                 \
+	ELEMENT(SIZE(1));                          \
+	VINSERTPS $0x10, (SI)(R10*1), X0, X0;      \
+	ELEMENT(SIZE(2));                          \
+	VINSERTPS $0x20, (SI)(R10*1), X0, X0;      \
+	ELEMENT(SIZE(3));                          \
+	VINSERTPS $0x30, (SI)(R10*1), X0, X0;      \
+	KERNEL(LATER, VECTOR, X15, 0, DX, X0, X1); \
+	ADDQ      $16, DI;                         \
+	ADDQ      $4, R9;                          \
+	CMPQ      R9, AX;                          \
+	JLT       fours;                           \
+	JMP       near1
+
+#define ONE_COLUMN(KERNEL) \
+	CMPQ R11, $4;                               \
+	JNE  rows1;                                 \
+	CMPQ rowArgs_ahead(BX), $0;                 \
+	JNE  rows1;                                 \
+	MOVQ rowArgs_n(BX), AX;                     \
+	SUBQ $3, AX;                                \
+	JLE  rows1;                                 \
+	CMPQ rowArgs_wide(BX), $0;                  \
+	JNE  foursWide;                             \
+	PCALIGN $32;                                \
+	FOUR_ELEMENTS(KERNEL, NARROW, foursNarrow); \
+	FOUR_ELEMENTS(KERNEL, WIDE, foursWide);     \
+rows1:
+
+#define NO_FOURS(KERNEL)
+#define NOTHING(LOAD, STORE, scale, off, at, x, y)
+
+#define SHORT_ROWS(KERNEL, OUT, FOURS) \
 	CMPQ AX, $16;                       \
 	JGT  row;                           \
 	MOVQ rowArgs_linearStride(BX), R11; \
@@ -157,28 +208,35 @@ wide: \
 	XORL DX, DX;                        \
 	LEAQ (AX*4), CX;                    \
 	CMPQ AX, $8;                        \
-	JGE  upTo16;                        \
+	JGT  upTo16;                        \
+	JEQ  eight;                         \
 	CMPQ AX, $4;                        \
-	JGE  upTo8;                         \
+	JGT  upTo7;                         \
+	JEQ  four;                          \
 	CMPQ AX, $2;                        \
-	JGE  upTo4;                         \
-	SHORT_LOOPS(KERNEL, OUT, SINGLE, ZERO, LATER, -1, farNarrow1, farWide1, near1, narrow1, wide1, X15, X0, X1, X2, X3); \
-upTo4: \
+	JGE  upTo3;                         \
+	FOURS(KERNEL);                      \
+	SHORT_LOOPS(KERNEL, NOTHING, OUT, SINGLE, LATER, -1, farNarrow1, farWide1, near1, narrow1, wide1, X15, X0, X1, X2, X3); \
+four: \
+	SHORT_LOOPS(KERNEL, NOTHING, OUT, VECTOR, LATER, -1, farNarrow4, farWide4, near4, narrow4, wide4, X15, X0, X1, X2, X3); \
+eight: \
+	SHORT_LOOPS(KERNEL, NOTHING, OUT, VECTOR, LATER, -1, farNarrow8, farWide8, near8, narrow8, wide8, Y15, Y0, Y1, Y2, Y3); \
+upTo3: \
 	SUBQ $8, CX;                        \
-	SHORT_LOOPS(KERNEL, OUT, PAIR, PAIR, PAIR, 7, farNarrow2, farWide2, near2, narrow2, wide2, X15, X0, X1, X2, X3); \
-upTo8: \
+	SHORT_LOOPS(KERNEL, KERNEL, OUT, PAIR, PAIR, 7, farNarrow3, farWide3, near3, narrow3, wide3, X15, X0, X1, X2, X3); \
+upTo7: \
 	SUBQ $16, CX;                       \
-	SHORT_LOOPS(KERNEL, OUT, VECTOR, VECTOR, VECTOR, 15, farNarrow4, farWide4, near4, narrow4, wide4, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, KERNEL, OUT, VECTOR, VECTOR, 15, farNarrow7, farWide7, near7, narrow7, wide7, X15, X0, X1, X2, X3); \
 upTo16: \
 	SUBQ $32, CX;                       \
-	SHORT_LOOPS(KERNEL, OUT, VECTOR, VECTOR, VECTOR, 31, farNarrow8, farWide8, near8, narrow8, wide8, Y15, Y0, Y1, Y2, Y3)
+	SHORT_LOOPS(KERNEL, KERNEL, OUT, VECTOR, VECTOR, 31, farNarrow16, farWide16, near16, narrow16, wide16, Y15, Y0, Y1, Y2, Y3)
 
 // func gatherAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	SHORT_ROWS(GATHER, DI)
+	SHORT_ROWS(GATHER, DI, ONE_COLUMN)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER)
@@ -191,7 +249,7 @@ row:
 TEXT ·gatherScaledAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	SHORT_ROWS(GATHER_SCALED, DI)
+	SHORT_ROWS(GATHER_SCALED, DI, ONE_COLUMN)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER_SCALED)
@@ -204,7 +262,7 @@ row:
 TEXT ·gatherSumAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	SHORT_ROWS(GATHER_SUM, DI)
+	SHORT_ROWS(GATHER_SUM, DI, ONE_COLUMN)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER_SUM)
@@ -217,7 +275,7 @@ row:
 TEXT ·scatterAddAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	SHORT_ROWS(ADD_SCALED, R10)
+	SHORT_ROWS(ADD_SCALED, R10, NO_FOURS)
 row:
 	ROW
 	COLUMNS_AVX2(ADD_SCALED)

@@ -282,6 +282,33 @@ func TestScales(t *testing.T) {
 	})
 }
 
+// TestOneColumn gathers single elements by ids that would be others, all of them in range, if they were of another size.
+func TestOneColumn(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		oneColumn[uint32](t)
+		oneColumn[uint64](t)
+	})
+}
+
+func oneColumn[I rowvec.ID](t *testing.T) {
+	t.Helper()
+	for n := range 20 {
+		ids, table, dst := make([]I, n), matrix(heap(), rand.New(rand.NewPCG(3, 4)), 30, 1, 0), make([]float32, n)
+		for i := 0; i < n; i += 2 {
+			ids[i] = I(29 - i)
+		}
+		out := rowvec.Matrix{Rows: n, Cols: 1, Stride: 1, Data: dst}
+		if err := rowvec.Gather(out, table, ids); err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range ids {
+			if want := table.Row(int(id))[0]; math.Float32bits(dst[i]) != math.Float32bits(want) {
+				t.Fatalf("element %d of %d, of id %d of type %T, is %v, want %v", i, n, id, id, dst[i], want)
+			}
+		}
+	}
+}
+
 // TestChunks has more rows and longer rows than one call of assembly does.
 func TestChunks(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {

@@ -784,7 +784,7 @@ func TestMemory(t *testing.T) {
 	m, levels := newMemory(t, roomFor), isatest.Levels(t)
 	for k, kernel := range idTables[0] {
 		name, _, _ := strings.Cut(kernel.name, " ")
-		shapes := []extent{{n: 15, rows: 9, seq: 5}, {n: 1, rows: 3, seq: 1}} // four rows, two and one; one row
+		shapes := []extent{{n: 15, rows: 9, seq: 5}, {n: 1, rows: 3, seq: 1}, {n: 3, rows: 9, seq: 3}}
 		if strings.HasPrefix(name, "Dots") {
 			shapes = nil
 			for n := 1; n < 6; n++ {
@@ -799,6 +799,10 @@ func TestMemory(t *testing.T) {
 				s.dim, s.gap = dim, dim%2
 				table := idTables[(dim+3*i)%len(idTables)]
 				m.try(t, levels, table, k, s)
+				if dim <= 16 { // several of such rows may be done at once, if nothing is between them
+					s.gap = 1 - s.gap
+					m.try(t, levels, idTables[(dim+3*i+1)%len(idTables)], k, s)
+				}
 				if strings.Contains(" "+lowered+" ", " "+name+" ") && (dim%8 == 0 || dim > 128 && name[:3] == "Bag") {
 					undo := tuning.Lower()
 					m.try(t, levels, table, k, s)

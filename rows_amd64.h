@@ -90,14 +90,13 @@ found:
 done: \
 	VZEROUPPER
 
-// Ways to move a vector, one past the caches, a part of one, the lanes of K1, nothing yet, or nothing at all.
+// Ways to move a vector, one past the caches, a part of one, the lanes of K1, or nothing yet.
 
 #define VECTOR(from, to) VMOVUPS from, to
 #define STREAM(from, to) VMOVNTPS from, to
 #define PAIR(from, to) VMOVSD from, to
 #define SINGLE(from, to) VMOVSS from, to
 #define LATER(from, to)
-#define ZERO(from, to) VXORPS to, to, to
 #define MASKED_LOAD(from, to) VMOVUPS.Z from, K1, to
 #define MASKED_STORE(from, to) VMOVUPS from, K1, to
 
