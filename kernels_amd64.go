@@ -20,10 +20,36 @@ import (
 //   - Copies of wide rows within the caches are no faster: 1,000 x 512 42.1 and 44.0, 1,000 x 256 19.4 and 20.2, 200 x
 //     768 57.5 and 58.9; but 1,000 x 128 9.5 and 9.3. Nor are those of rows of more than wholeBytes from anywhere: on a
 //     Zen 4, 125,000 x 4,096 1423 and 1556.
+//   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
+//     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
+//     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
 const (
 	wideColumns = 32
 	copyColumns = 256
 )
+
+// mixedBytes is how long the blocks of a row may be for their lines to be done in the order 2, 0, 3, 1 (MIXED in
+// rows_amd64.h) and not from left to right. Rows of a few lines that are prefetched seem to be taken for streams, of which
+// the processor fetches more, from memory, and to no use: it helps as much to prefetch what is behind the row too
+// (beyondBytes), and of the orders of four lines, a gather of 1,000,000 x 64 took 14.6 to 17.7 ns per row in the twelve that
+// end with the second or third, and 16 to 27 in those that end with the first or last. On a Zen 4 with AVX-512, 8,192
+// uniform ids (4,096 from 200 columns on), ns per row as it was, with AVX-512 for 33 to 63 columns too, nothing beyond the
+// row and 64 columns line by line, and as it is; medians of 31 interleaved rounds:
+//
+//	table             gather       scatter-add  embed           table             gather       scatter-add  embed
+//	1,000,000 x 26    18.1  11.4   17.4  10.9   20.2  11.9      1,000,000 x 64    20.0  13.0   25.0  13.4   23.3  15.9
+//	1,000,000 x 33    32.1  10.9   36.7  11.0   42.0  11.7        100,000 x 64    16.2  10.8   15.9  10.8   19.1  13.6
+//	1,000,000 x 40    27.1  11.9   29.1  10.1   35.0  10.7      1,000,000 x 100   49.1  42.0   60.4  40.6   53.7  38.7
+//	1,000,000 x 48    25.2  13.7   24.7  14.4   22.9  15.4      1,000,000 x 128   47.5  40.6   54.6  40.9   53.6  47.5
+//	1,000,000 x 52    48.2  18.5   56.2  21.8   58.6  22.5        200,000 x 200   63.3  62.8   63.2  58.6   71.4  72.6
+//	1,000,000 x 60    30.8  21.5   36.4  17.7   34.7  20.8      1,000,000 x 256   79.2  79.9   84.5  86.2   89.9  90.6
+//
+// and with AVX2 x 40 17.8 12.9, 19.0 13.8, 18.4 14.2; x 64 25.3 15.1, 28.0 18.3, 26.7 18.3; x 128 57.5 58.6, 69.4 70.4, 64.6
+// 67.0. In caches it is even. Longer rows lose: where it was so for all, scatter-adds of 50,257 x 768 took up to 1.12 times as
+// long, whose rows in their order are a stream.
+//
+//lint:ignore U1000 for the assembly alone
+const mixedBytes = 896
 
 // lanes is for sums of lanes with AVX2: 8 lanes to keep and 8 not to, and the numbers of 16.
 //
@@ -44,8 +70,12 @@ func streams(linear *Matrix) bool {
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return isa.Active() == isa.AVX512 && a.cols >= wideColumns &&
-		(k != opGather || a.cols < copyColumns || a.ahead > 0 && a.cols <= wholeBytes/4)
+	return a.wide512() && (k != opGather || a.cols < copyColumns || a.ahead > 0 && a.cols <= wholeBytes/4)
+}
+
+// wide512 reports whether the rows are wide enough for AVX-512.
+func (a *rowArgs) wide512() bool {
+	return isa.Active() == isa.AVX512 && a.cols >= wideColumns && (a.ahead == 0 || a.cols <= wideColumns || a.cols >= lineBytes/4)
 }
 
 // linearAhead is how many bytes ahead rows in their order are prefetched, where rows by ids are, whether they are read or
@@ -164,9 +194,9 @@ func addScaledPiece(dst []float32, alpha float32, src []float32) {
 }
 
 // copyRow copies a row of n > 0 elements, no more than a chunk, of a table of size elements. AVX-512 would gain nothing.
-// A row of a large table is prefetched first, if it is not long. Lookups of one row of 50,257 x 768 at a time took, in two
-// runs on a Zen 4, 316 and 422 ns with fresh ids and 40 and 67 with the same one over and over; without the prefetch 354 and
-// 504, 32 and 43; with one of eight lines an iteration 313 and 464, 37 and 51; by Go's copy alone 354 and 485, 28 and 38.
+// Of a row of a large table that is not long, what is behind its first KiB is prefetched first, four lines at a time. Copies
+// of one row of 50,257 x 768 at a time took, on a Zen 4, 427 ns with fresh ids and 36 with the same one over and over; without
+// the prefetch 521 and 33, by Go's copy alone 546 and 36; with all of the row prefetched, line by line, 421 and 49.
 func copyRow(dst, src *float32, n, size int) {
 	if isa.Active() == isa.Portable {
 		copy(unsafe.Slice(dst, n), unsafe.Slice(src, n))

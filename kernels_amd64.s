@@ -434,8 +434,8 @@ line:
 	RET
 
 // func copyRowAVX2(dst, src *float32, n, size int)
-// copy(dst, src), where src is a row of a table of size elements; it is prefetched if that is large
-// and the row is not long
+// copy(dst, src), where src is a row of a table of size elements; what is behind its first KiB is prefetched if that is
+// large and the row is not long
 TEXT ·copyRowAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), R10
@@ -446,13 +446,17 @@ TEXT ·copyRowAVX2(SB), NOSPLIT, $0-32
 	JLE  ready
 	CMPQ AX, $(const_wholeBytes/4)
 	JGT  ready
-	XORL DX, DX
-line:
-	PREFETCHT1 (R10)(DX*4)
-	ADDQ $16, DX
+	MOVL $256, DX
 	CMPQ DX, AX
-	JLT  line
-	PREFETCHT1 -4(R10)(AX*4)
+	JGE  ready
+lines:
+	PREFETCHT1 (R10)(DX*4)
+	PREFETCHT1 64(R10)(DX*4)
+	PREFETCHT1 128(R10)(DX*4)
+	PREFETCHT1 192(R10)(DX*4)
+	ADDQ $64, DX
+	CMPQ DX, AX
+	JLT  lines
 ready:
 	XORL R12, R12
 	COLUMNS_AVX2(GATHER)
@@ -802,7 +806,7 @@ row:
 	POSITION
 	ADD
 	VXORPS Z16, Z16, Z16
-	COLUMNS(EMBED_ADD, STORE_SUM, LINES_AVX512, TAIL_SUM, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(EMBED_ADD, STORE_SUM, IN_ORDER, LINES_AVX512, TAIL_SUM, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	MOVQ R9, DX
 	SHLQ $6, DX
 	ADDQ sumArgs_sums(BX), DX

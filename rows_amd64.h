@@ -117,7 +117,7 @@ done: \
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
 // then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block,
 // and once more where something is left behind the last. SPLIT prepares for all rows, with the number of columns in AX, which
-// COLUMNS finds in cols.
+// COLUMNS finds in cols. The vectors of a block are done in the order of BLOCK where the row has blocks of mixedBytes at most.
 
 #define SPLIT(size) \
 	LEAQ (AX*4), CX;        \
@@ -125,36 +125,49 @@ done: \
 	ANDQ $~(4*size-1), R13; \
 	ANDQ $~(size-1), CX
 
-#define BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
-	KERNEL(VECTOR, STORE, scale, 0*size, DX, v0, v1); \
-	KERNEL(VECTOR, STORE, scale, 1*size, DX, v2, v3); \
-	KERNEL(VECTOR, STORE, scale, 2*size, DX, v4, v5); \
-	KERNEL(VECTOR, STORE, scale, 3*size, DX, v6, v7); \
-	ADDQ  $(4*size), DX;                              \
+#define BLOCK_ORDER(KERNEL, STORE, size, scale, i0, i1, i2, i3, v0, v1, v2, v3, v4, v5, v6, v7) \
+	KERNEL(VECTOR, STORE, scale, i0*size, DX, v0, v1); \
+	KERNEL(VECTOR, STORE, scale, i1*size, DX, v2, v3); \
+	KERNEL(VECTOR, STORE, scale, i2*size, DX, v4, v5); \
+	KERNEL(VECTOR, STORE, scale, i3*size, DX, v6, v7); \
+	ADDQ  $(4*size), DX;                               \
 	CMPQ  DX, R13
 
-#define COLUMNS(KERNEL, STORE, LINES, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+#define MIXED(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	BLOCK_ORDER(KERNEL, STORE, size, scale, 2, 0, 3, 1, v0, v1, v2, v3, v4, v5, v6, v7)
+
+#define IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	BLOCK_ORDER(KERNEL, STORE, size, scale, 0, 1, 2, 3, v0, v1, v2, v3, v4, v5, v6, v7)
+
+#define ROW_BLOCKS(KERNEL, STORE, BLOCK, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, near, ahead) \
+	TESTQ R12, R12;        \
+	JNE   ahead;           \
+	PCALIGN $32;           \
+near: \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT   near;            \
+	JMP   vectors;         \
+	PCALIGN $32;           \
+ahead: \
+	LINES;                 \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT   ahead;           \
+	TESTL $(size-1), cols; \
+	JEQ   vectors;         \
+	LINES;                 \
+	JMP   vectors
+
+#define COLUMNS(KERNEL, STORE, BLOCK, LINES, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	XORL  DX, DX;                                     \
 	TESTQ CX, CX;                                     \
 	JEQ   tail;                                       \
 	TESTQ R13, R13;                                   \
 	JEQ   vector;                                     \
-	TESTQ R12, R12;                                   \
-	JNE   aheadBlock;                                 \
-	PCALIGN $32;                                      \
-block: \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT   block;                                      \
-	JMP   vectors;                                    \
-	PCALIGN $32;                                      \
-aheadBlock: \
-	LINES;                                            \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT   aheadBlock;                                 \
-	TESTL $(size-1), cols;                            \
-	JEQ   vectors;                                    \
-	LINES;                                            \
-	JMP   vectors;                                    \
+	CMPQ  R13, $const_mixedBytes;                     \
+	JGT   long;                                       \
+	ROW_BLOCKS(KERNEL, STORE, BLOCK, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, block, aheadBlock); \
+long: \
+	ROW_BLOCKS(KERNEL, STORE, IN_ORDER, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longBlock, aheadLongBlock); \
 vector: \
 	KERNEL(VECTOR, STORE, scale, 0, DX, v0, v1);      \
 	ADDQ  $size, DX;                                  \
@@ -197,13 +210,13 @@ single: \
 #define LINES_WINDOW_AVX2 LINES_WITH(WINDOW)
 
 #define COLUMNS_WINDOW_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, LINES_WINDOW_AVX2, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX2, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, LINES_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_STREAM(KERNEL) \
-	COLUMNS(KERNEL, STREAM, LINES_STREAM, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, STREAM, MIXED, LINES_STREAM, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -260,10 +273,10 @@ single: \
 #define LINES_WINDOW_AVX512 FOUR_LINES_WITH(WINDOW)
 
 #define COLUMNS_WINDOW_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, LINES_WINDOW_AVX512, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX512, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, LINES_AVX512, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX512, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \
