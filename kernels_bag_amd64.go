@@ -11,8 +11,8 @@ import "github.com/rowvec/rowvec/internal/isa"
 // rows 15.6 and 17.5 at 40, 18.6 and 24.6 at 50, 15.5 and 17.3 at 64, 22.4 and 29.1 at 100, 25.2 and 31.6 at 128, but 19.5 and
 // 17.2 at 30 and, of 10,000, 3.8 and 3.6 at 64, 8.3 and 7.1 at 128.
 func (a *bagArgs) avx512() bool {
-	cold := a.ahead > 0 && a.limit*uint64(a.tableStride) > heldBytes
-	return isa.Active() == isa.AVX512 && (a.cols >= 16 || a.cols&(a.cols-1) != 0) && (!cold || a.cols <= 32 || a.cols > 128)
+	return isa.Active() == isa.AVX512 && (a.cols >= 16 || a.cols&(a.cols-1) != 0) &&
+		(a.cols <= 32 || a.cols > 128 || a.ahead == 0 || a.limit*uint64(a.tableStride) <= heldBytes)
 }
 
 // do runs kernel k on one chunk. It is not inlined, since the check of the stack at its start is where a loop over
