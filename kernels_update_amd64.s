@@ -114,8 +114,6 @@ found:
 // too, since they may begin within a line: Adagrad of 1,000,000 x 30, 89.9 and 35.9.
 #define UPDATE_COLUMNS(UPDATE, BLOCK, AHEAD, TAIL) \
 	XORL  DX, DX;                   \
-	TESTQ CX, CX;                   \
-	JEQ   tail;                     \
 	SUBQ  $192, CX;                 \
 	JLE   blocks;                   \
 	CMPQ  CX, $(const_mixedBytes-192);    \
@@ -152,7 +150,6 @@ near: \
 blocksDone: \
 	TESTB $15, rowArgs_cols(BX);    \
 	JEQ   columnsDone;              \
-tail: \
 	TESTQ R12, R12;                 \
 	JEQ   nearTail;                 \
 	AHEAD(0);                       \
