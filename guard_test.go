@@ -39,16 +39,21 @@ func TestGuardedFetch(t *testing.T) {
 }
 
 // TestGuardedIDs puts ids of both sizes flush against inaccessible pages; the number of ids reaches every path of the
-// check of ids.
+// check of ids. Of a table of one row all ids are 0, and so are two of 32 bits that are read as one.
 func TestGuardedIDs(t *testing.T) {
 	region := guard.New(t, 300*8)
-	table := matrix(heap(), rand.New(rand.NewPCG(1, 2)), 3<<20, 1, 0) // large enough for ids to be looked ahead at
+	var tables []rowvec.Matrix
+	for _, rows := range []int{1, 3 << 20} { // large enough for ids to be looked ahead at
+		tables = append(tables, matrix(heap(), rand.New(rand.NewPCG(1, 2)), rows, 1, 0))
+	}
 	isatest.Each(t, func(t *testing.T) {
-		for n := 1; n <= 300; n++ {
-			guardedIDs(t, table, guard.Tail[uint32](region, n))
-			guardedIDs(t, table, guard.Head[int32](region, n))
-			guardedIDs(t, table, guard.Tail[uint64](region, n))
-			guardedIDs(t, table, guard.Head[int64](region, n))
+		for _, table := range tables {
+			for n := 1; n <= 300; n++ {
+				guardedIDs(t, table, guard.Tail[uint32](region, n))
+				guardedIDs(t, table, guard.Head[int32](region, n))
+				guardedIDs(t, table, guard.Tail[uint64](region, n))
+				guardedIDs(t, table, guard.Head[int64](region, n))
+			}
 		}
 	})
 }
@@ -150,6 +155,11 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"Gather of few columns from there": func(m, _, v rowvec.Matrix, _ waves) error {
 				m.Cols, v.Cols = 12, 12
 				return rowvec.Gather(v, m, at)
+			},
+			"Gather of one column to there": func(m, _, v rowvec.Matrix, _ waves) error {
+				m.Cols, v.Cols = 1, 1
+				m.Stride++ // whose lower 32 bits are those of rows side by side
+				return rowvec.Gather(m, v, at)
 			},
 			"Normalise": func(m, _, v rowvec.Matrix, _ waves) error {
 				forward.Normalise(forward.Normal{

@@ -28,13 +28,13 @@ const (
 	copyColumns = 256
 )
 
-// mixedBytes is how long the blocks of a row may be for their lines to be done in the order 2, 0, 3, 1 (MIXED in
-// rows_amd64.h) and not from left to right. Rows of a few lines that are prefetched seem to be taken for streams, of which
-// the processor fetches more, from memory, and to no use: it helps as much to prefetch what is behind the row too
-// (beyondBytes), and of the orders of four lines, a gather of 1,000,000 x 64 took 14.6 to 17.7 ns per row in the twelve that
-// end with the second or third, and 16 to 27 in those that end with the first or last. On a Zen 4 with AVX-512, 8,192
-// uniform ids (4,096 from 200 columns on), ns per row as it was, with AVX-512 for 33 to 63 columns too, nothing beyond the
-// row and 64 columns line by line, and as it is; medians of 31 interleaved rounds:
+// mixedBytes is how long the blocks of a row may be for their vectors to be done in the order 2, 0, 3, 1 (MIXED in
+// rows_amd64.h), with AVX2 lines 1, 0, 1, 0, and not from left to right. Rows of a few lines that are prefetched seem to be
+// taken for streams, of which the processor fetches more, from memory, and to no use: it helps as much to prefetch what is
+// behind the row too (beyondBytes), and of the orders of four lines, a gather of 1,000,000 x 64 took 14.6 to 17.7 ns per row
+// in the twelve that end with the second or third, and 16 to 27 in those that end with the first or last. On a Zen 4 with
+// AVX-512, 8,192 uniform ids (4,096 from 200 columns on), ns per row as it was, with AVX-512 for 33 to 63 columns too,
+// nothing beyond the row and 64 columns line by line, and as it is; medians of 31 interleaved rounds:
 //
 //	table             gather       scatter-add  embed           table             gather       scatter-add  embed
 //	1,000,000 x 26    18.1  11.4   17.4  10.9   20.2  11.9      1,000,000 x 64    20.0  13.0   25.0  13.4   23.3  15.9
@@ -96,13 +96,13 @@ func (a *rowArgs) wide512() bool {
 //lint:ignore U1000 for the assembly alone
 const linearAhead = 2 << 10
 
-// windowAhead returns how many bytes ahead to prefetch linear rows that are windows of longer ones: where linearAhead would be
-// columns between them, as many whole rows as that takes; otherwise 0. It has kernels of its own: counting AX along for all
-// rows cost those without anything between them 3 percent, reading the number of columns from memory up to 4. ns per row with
-// linearAhead and with this, AVX-512:
+// windowAhead returns how many bytes ahead to prefetch linear rows with something between them, as windows of longer ones
+// have, of which linearAhead would prefetch that: as many whole rows as linearAhead takes, or 0 where rows are short, long, or
+// next to each other. It has kernels of its own: counting AX along for all rows cost the others 3 percent, reading the number
+// of columns from memory up to 4. ns per row with linearAhead and with this, AVX-512:
 //
 //	windows, rows of the table        gather        scatter-add
-//	16 of 32 columns, 1,000,000       29 and 14     44 and 16
+//	16 windows of 32, 1,000,000       29 and 14     44 and 16
 //	26 of 64, 1,000,000               53 and 34     48 and 38
 //	8 of 128, 1,000,000               108 and 86    125 and 109
 //	4 of 256, 200,000                 182 and 148   209 and 164

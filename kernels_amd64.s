@@ -100,7 +100,7 @@ counted:
 	INCQ  R9;                                   \
 	CMPQ  R9, rows
 
-// SHORT_AHEAD prefetches the row with the id in R10, whose last byte is last behind CX.
+// SHORT_AHEAD prefetches the row with the id in R10: its first line, and that of its last byte, which is number CX+last.
 #define SHORT_AHEAD(last) \
 	IMULQ R13, R10;             \
 	ADDQ  SI, R10;              \
@@ -151,9 +151,9 @@ wide: \
 	JLT   wide;                                 \
 	JMP   done
 
-// ONE_COLUMN gathers four elements of a single column at a time, which are stored together, where they are not prefetched:
-// 100 x 1 0.64 and 0.42, 50,257 x 1 0.70 and 0.64. 4,000,000 x 1 would take 4.7 with prefetching and 5.3 so. AX has where
-// fewer than four are left.
+// ONE_COLUMN gathers four elements of a single column at a time, which are stored together, where they are not prefetched.
+// ns per element one by one and so: 100 x 1 0.64 and 0.42, 50,257 x 1 0.70 and 0.64; but 4,000,000 x 1 4.7 with prefetching
+// and 5.3. AX has where fewer than four are left.
 
 #define NARROW(i) MOVL (4*i)(R8)(R9*4), R10
 #define WIDE(i) MOVQ (8*i)(R8)(R9*8), R10
@@ -434,8 +434,8 @@ line:
 	RET
 
 // func copyRowAVX2(dst, src *float32, n, size int)
-// copy(dst, src), where src is a row of a table of size elements; what is behind its first KiB is prefetched if that is
-// large and the row is not long
+// copy(dst, src), where src is a row of a table of size elements; of what is behind its first KiB 256 bytes at a time are
+// prefetched, up to its end or beyond, if the table is large and the row is not long
 TEXT ·copyRowAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), R10

@@ -282,7 +282,8 @@ func TestScales(t *testing.T) {
 	})
 }
 
-// TestOneColumn gathers single elements by ids that would be others, all of them in range, if they were of another size.
+// TestOneColumn gathers single elements by ids that would be others, all of them in range, if they were of another size, in one
+// call of assembly or more.
 func TestOneColumn(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		oneColumn[uint32](t)
@@ -292,10 +293,12 @@ func TestOneColumn(t *testing.T) {
 
 func oneColumn[I rowvec.ID](t *testing.T) {
 	t.Helper()
-	for n := range 20 {
-		ids, table, dst := make([]I, n), matrix(heap(), rand.New(rand.NewPCG(3, 4)), 30, 1, 0), make([]float32, n)
+	const rows = 300_000 // in cache, and about as many as any number that a register may hold
+	table := matrix(heap(), rand.New(rand.NewPCG(3, 4)), rows, 1, 0)
+	for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 19, 1030, 3100} {
+		ids, dst := make([]I, n), make([]float32, n)
 		for i := 0; i < n; i += 2 {
-			ids[i] = I(29 - i)
+			ids[i] = I(rows - 1 - i)
 		}
 		out := rowvec.Matrix{Rows: n, Cols: 1, Stride: 1, Data: dst}
 		if err := rowvec.Gather(out, table, ids); err != nil {

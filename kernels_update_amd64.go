@@ -13,7 +13,8 @@ package rowvec
 //	1,000 x 24           6.3   6.6    7.2   9.3    8.5   11.4
 //	1,000 x 8            4.6   5.2    3.4   4.9    4.2   5.5
 //
-// Of 33 to 63 columns that are prefetched, AVX2 is quicker here too, for its blocks: 1,000,000 x 33 21 and 59, 25 and 60, 49
+// Of 33 to 63 columns that are prefetched, AVX2 is quicker here too, row-wise for its blocks, otherwise for reasons that are
+// not known: 1,000,000 x 33 21 and 59, 25 and 60, 49
 // and 88; 1,000,000 x 50 21 and 39, 47 and 67, 71 and 92; 20,000 x 40 9.2 and 9.8, 12.9 and 15.2, 18.3 and 21.8.
 
 // squareColumns is the number of columns from which on there is assembly that adds up squares.

@@ -4,8 +4,8 @@
 #include "textflag.h"
 #include "rows_amd64.h"
 
-// Updates walk the rows of updateArgs, which begins with rowArgs: grad are the rows in their order. Each row goes from left
-// to right in blocks of 16 columns, with AVX2 two vectors, and a tail: with AVX2 8, 4, 2 and 1 columns, by the bits of the
+// Updates walk the rows of updateArgs, which begins with rowArgs: grad are the rows in their order. Each row has blocks of
+// 16 columns, with AVX2 two vectors, and a tail: with AVX2 8, 4, 2 and 1 columns, by the bits of the
 // number of columns; with AVX-512 one masked vector.
 //
 // Registers that differ from those of other row kernels:

@@ -1,4 +1,4 @@
-// Row kernels walk the rows of rowArgs, and each row from left to right.
+// Row kernels walk the rows of rowArgs, and each row from left to right, but for the order within blocks.
 //
 // Registers:
 //	BX   arguments                       R9   number of the row
