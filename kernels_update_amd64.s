@@ -113,49 +113,49 @@ found:
 // and 840. SGD and caches see no difference. Of rows to come that have a tail, the line of the last column is prefetched
 // too, since they may begin within a line: Adagrad of 1,000,000 x 30, 89.9 and 35.9.
 #define UPDATE_COLUMNS(UPDATE, BLOCK, AHEAD, TAIL) \
-	XORL  DX, DX;                   \
-	SUBQ  $192, CX;                 \
-	JLE   blocks;                   \
-	CMPQ  CX, $(const_mixedBytes-192);    \
-	JGT   blocks;                   \
-	PCALIGN $32;                    \
+	XORL  DX, DX;                      \
+	SUBQ  $192, CX;                    \
+	JLE   blocks;                      \
+	CMPQ  CX, $(const_mixedBytes-192); \
+	JGT   blocks;                      \
+	PCALIGN $32;                       \
 fours: \
-	TESTQ R12, R12;                 \
-	JEQ   nearFours;                \
-	AHEAD(0);                       \
-	AHEAD(64);                      \
-	AHEAD(128);                     \
-	AHEAD(192);                     \
+	TESTQ R12, R12;                    \
+	JEQ   nearFours;                   \
+	AHEAD(0);                          \
+	AHEAD(64);                         \
+	AHEAD(128);                        \
+	AHEAD(192);                        \
 nearFours: \
-	BLOCK(UPDATE, 128);             \
-	BLOCK(UPDATE, 0);               \
-	BLOCK(UPDATE, 192);             \
-	BLOCK(UPDATE, 64);              \
-	ADDQ  $256, DX;                 \
-	CMPQ  DX, CX;                   \
-	JLT   fours;                    \
+	BLOCK(UPDATE, 128);                \
+	BLOCK(UPDATE, 0);                  \
+	BLOCK(UPDATE, 192);                \
+	BLOCK(UPDATE, 64);                 \
+	ADDQ  $256, DX;                    \
+	CMPQ  DX, CX;                      \
+	JLT   fours;                       \
 blocks: \
-	ADDQ  $192, CX;                 \
-	CMPQ  DX, CX;                   \
-	JGE   blocksDone;               \
+	ADDQ  $192, CX;                    \
+	CMPQ  DX, CX;                      \
+	JGE   blocksDone;                  \
 block: \
-	TESTQ R12, R12;                 \
-	JEQ   near;                     \
-	AHEAD(0);                       \
+	TESTQ R12, R12;                    \
+	JEQ   near;                        \
+	AHEAD(0);                          \
 near: \
-	BLOCK(UPDATE, 0);               \
-	ADDQ  $64, DX;                  \
-	CMPQ  DX, CX;                   \
-	JLT   block;                    \
+	BLOCK(UPDATE, 0);                  \
+	ADDQ  $64, DX;                     \
+	CMPQ  DX, CX;                      \
+	JLT   block;                       \
 blocksDone: \
-	TESTB $15, rowArgs_cols(BX);    \
-	JEQ   columnsDone;              \
-	TESTQ R12, R12;                 \
-	JEQ   nearTail;                 \
-	AHEAD(0);                       \
-	AHEAD(60);                      \
+	TESTB $15, rowArgs_cols(BX);       \
+	JEQ   columnsDone;                 \
+	TESTQ R12, R12;                    \
+	JEQ   nearTail;                    \
+	AHEAD(0);                          \
+	AHEAD(60);                         \
 nearTail: \
-	TAIL(UPDATE);                   \
+	TAIL(UPDATE);                      \
 columnsDone:
 
 // CONSTANTS loads the constants into registers, and the bytes of a row in blocks.
