@@ -110,8 +110,8 @@ found:
 // UPDATE_COLUMNS does one row; TAIL does what is behind its blocks of 64 bytes. Four of them are done in the order of MIXED
 // in rows_amd64.h, of rows of mixedBytes at most: with AVX-512, Adagrad of 1,000,000 x 64 67 and 31 ns per row, of 50,000 x
 // 64 39 and 24, of 1,000,000 x 128 135 and 104; Adam 92 and 53, 63 and 36, 214 and 152; but of 50,257 x 768 540 and 605, 750
-// and 840. SGD and caches see no difference. Of rows to come that have a tail, the line of the last column is prefetched
-// too, since they may begin within a line: Adagrad of 1,000,000 x 30, 89.9 and 35.9.
+// and 840. SGD sees no difference, nor do tables in the second level. Of rows to come that have a tail, the line of the last
+// column is prefetched too, since they may begin within a line: Adagrad of 1,000,000 x 30, 89.9 and 35.9.
 #define UPDATE_COLUMNS(UPDATE, BLOCK, AHEAD, TAIL) \
 	XORL  DX, DX;                      \
 	SUBQ  $192, CX;                    \

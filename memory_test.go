@@ -784,7 +784,7 @@ func TestMemory(t *testing.T) {
 	m, levels := newMemory(t, roomFor), isatest.Levels(t)
 	for k, kernel := range idTables[0] {
 		name, _, _ := strings.Cut(kernel.name, " ")
-		shapes := []extent{{n: 15, rows: 9, seq: 5}, {n: 1, rows: 3, seq: 1}, {n: 3, rows: 9, seq: 3}}
+		shapes := []extent{{n: 15, rows: 9, seq: 5}, {n: 1, rows: 3, seq: 1}, {n: 3, rows: 9, seq: 3}} // four rows, two and one; one; fewer than four
 		if strings.HasPrefix(name, "Dots") {
 			shapes = nil
 			for n := 1; n < 6; n++ {

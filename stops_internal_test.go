@@ -58,7 +58,7 @@ func TestStops(t *testing.T) {
 			}
 			dst, table, linear, sums, gamma := m(n), m(rows), m(n), make([]float32, rows), make([]float32, cols)
 			ids, at := make([]uint32, n), make([]uint64, n)
-			far := &Matrix{Rows: rows, Cols: cols, Stride: 1 << 18, Data: make([]float32, (rows-1)<<18+cols)} // which is prefetched
+			far := &Matrix{Rows: rows, Cols: cols, Stride: 1 << 19, Data: make([]float32, (rows-1)<<19+cols)} // which is prefetched
 			windows := &Matrix{Rows: n, Cols: cols, Stride: cols + 1, Data: make([]float32, n*(cols+1))}
 			angles := Matrix{Rows: rows, Cols: cols &^ 1, Stride: cols, Data: table.Data}
 			kernels := map[string]func(h hint) int{
