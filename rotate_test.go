@@ -79,6 +79,9 @@ func TestRotateHeads(t *testing.T) {
 		rng := rand.New(rand.NewPCG(32, 1))
 		for heads := 1; heads <= 5; heads++ {
 			for dim := 1; dim <= 130; dim++ {
+				if dim > 36 && (dim+heads)%4 != 0 && isatest.Sampled() {
+					continue
+				}
 				s := turn{heads: heads, dim: dim, n: dim &^ 1, rows: 4, seq: 2, gap: dim % 3, interleaved: dim%4 > 1,
 					inverse: heads%2 == 0}
 				compareRotate[uint64](t, heap, rng, s)
