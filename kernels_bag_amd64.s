@@ -16,7 +16,7 @@
 //	AX   whether ids are wide            DX   rows to prefetch ahead
 //	K1   lanes of the tail (AVX-512)
 //
-// A block is up to eight vectors. What is left of the rows is done as a block of half as many, and so on down to one, by the
+// A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so. What is left of the rows is done as a block of half as many, and so on down to one, by the
 // bits of the number of columns; and then a tail, with AVX2 as 4, 2 and 1 floats, with AVX-512 as one masked vector. No byte
 // outside the rows is touched.
 //
@@ -397,6 +397,24 @@ short:
 	OF_Y(OP, row, 128, Y4); \
 	OF_Y(OP, row, 224, Y7); \
 	OF_Y(OP, row, 160, Y5)
+
+// Y_16 has three of its sums in the bag's row, for want of registers.
+#define IN_ROW(OP, row, off) \
+	VMOVUPS off(DI), Y15;    \
+	OF_Y(OP, row, off, Y15); \
+	VMOVUPS Y15, off(DI)
+
+#define Y_16(OP, row) \
+	Y_8(OP, row);            \
+	OF_Y(OP, row, 320, Y10); \
+	OF_Y(OP, row, 256, Y8);  \
+	OF_Y(OP, row, 352, Y11); \
+	OF_Y(OP, row, 288, Y9);  \
+	IN_ROW(OP, row, 448);    \
+	OF_Y(OP, row, 384, Y13); \
+	IN_ROW(OP, row, 480);    \
+	IN_ROW(OP, row, 416)
+
 #define X_QUAD(OP, row) OP(VECTOR, VECTOR, WITH_PART, row, 0, X0, X12, X13, X14, X15)
 #define X_PAIR(OP, row) OP(PAIR, PAIR, WITH_PART, row, 0, X0, X12, X13, X14, X15)
 #define X_SINGLE(OP, row) OP(SINGLE, SINGLE, WITH_PART, row, 0, X0, X12, X13, X14, X15)
@@ -425,6 +443,11 @@ short:
 #define BAGS_AVX2(START, FACTOR, BEGIN, TERM, END, END_LONG) \
 	LONG_BAGS(SPAN_AVX2, FACTOR, BEGIN, TERM, END_LONG, Y13, Y14, Y15, X14); \
 	BAGS_BEGIN;                   \
+	CMPB bagArgs_whole(BX), $0;   \
+	JEQ  eights;                  \
+	BAGS_Y(Y_16, LINES8, 512, START, FACTOR, TERM, END, bag16, anew16, start16, walk16, line16, near16, store16); \
+	JMP  done;                    \
+eights: \
 	MOVQ bagArgs_left(BX), R12;   \
 	SHRQ $6, R12;                 \
 	JEQ  four;                    \

@@ -45,6 +45,8 @@ type bagArgs struct {
 	//lint:ignore U1000 likewise
 	fetched int // columns to prefetch
 	//lint:ignore U1000 likewise
+	whole bool // rows of 128 columns are one block with AVX2, and not two
+	//lint:ignore U1000 likewise
 	keep uint32 // all bits set, or none where its sums begin anew
 	//lint:ignore U1000 likewise
 	left int // columns left to blocks
