@@ -25,11 +25,14 @@ type rowArgs struct {
 
 	//lint:ignore U1000 for the assembly alone
 	far int // short rows that have one to prefetch
+	//lint:ignore U1000 likewise
+	next uintptr // row to prefetch meanwhile
 
 	n        int // rows to do
 	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
 	ahead    int // rows to prefetch ahead; 0 for a table that sits in cache
 	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line
+	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
 	scale    float32
 	stream   bool // write linear rows past the caches
 
@@ -183,6 +186,23 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost 8 percent, and those
 // bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the second-level cache.
 //
+// Without AVX-512 rows of more than lineBytes come line by line, on the evidence of a Zen 3, and of rows from middleBytes on the
+// first line comes earlyRows ahead: meanwhile its address is translated, which that machine has to do often even with pages of
+// 2 MiB (of 1,024, 4,096 and 16,384 pages of 4 KiB a line each, one after the other: 7, 27 and 34 ns per line with them, 7, 41
+// and 111 without; the second level holds the first two). At once, line by line, and line by line with an early one, where
+// nothing is in a cache but for the last table, which the third level holds; medians of 3 processes that alternate the three:
+//
+//	table, ids                 gather             scatter-add        embed
+//	50,257 x 768       128     858   789   719    904   814   755   1012   913   864
+//	50,257 x 768     2,048     677   593   533    725   614   579    712   624   577
+//	50,257 x 768     8,192     542   462   415    604   620   554    626   517   490
+//	1,000,000 x 512  8,192     589   525   447    571   562   549    623   528   475
+//	200,000 x 1,024  2,048     897   800   745    935   806   768    954   824   761
+//	50,257 x 4,096     512    2393  2422  2390   2475  2479  2465   2748  2717  2815
+//	3,000 x 768      2,048     207   183   179    262   204   199    297   240   236
+//
+// 16 and 40 rows ahead are as good as 24.
+//
 // Rows may begin within a line, and then reach one further than their bytes say. That line is prefetched too: without and with
 // it, in no cache but for the third table, which the third level holds, AVX-512, medians of 31 interleaved rounds:
 //
@@ -215,6 +235,7 @@ const (
 	aheadBytes       = 24 << 10
 	aheadLeast       = 8
 	aheadMost        = 32
+	earlyRows        = 24
 )
 
 // cached reports whether a table sits in the second-level cache, or so nearly that its rows are not prefetched.
@@ -223,9 +244,10 @@ func cached(table *Matrix) bool {
 	return size <= cachedShortBytes/4 || table.Cols > lineBytes/4 && size <= cachedBytes/4
 }
 
-// prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line.
+// prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is
+// not for rows of up to wholeBytes if atOnce.
 // linear are the rows in their order, and behind them come those of more ids.
-func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
+func prefetch(linear, table *Matrix, more int, atOnce bool) (ahead, burst int) {
 	if cached(table) {
 		return 0, 0
 	}
@@ -236,11 +258,11 @@ func prefetch(linear, table *Matrix, more int, stream bool) (ahead, burst int) {
 		burst = longBurst
 	case bytes > wholeBytes:
 		burst = 0
-	case !byLines || stream || bytes <= lineBytes:
+	case !byLines || bytes <= lineBytes || atOnce:
 		if byLines && bytes > 24*4 && bytes < lineBytes && bytes%128 > 64 && extent(table) > beyondTable/4 {
 			burst += beyondBytes
 		}
-	case bytes < middleBytes || extent(linear)+more*linear.Stride > spareBytes/4:
+	case bytes < middleBytes || extent(linear)+more*linear.Stride > spareBytes/4 || isa.Active() == isa.AVX2:
 		burst = 0
 	}
 	if burst != 0 {
@@ -282,9 +304,12 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 	stream := h.stream && streams(linear)
 	race.Read(unsafe.SliceData(ids), len(ids)+max(h.more, 0))
-	ahead, burst := 0, 0
+	ahead, burst, early := 0, 0, 0
 	if h.more >= 0 {
-		ahead, burst = prefetch(linear, table, h.more, stream)
+		ahead, burst = prefetch(linear, table, h.more, stream && isa.Active() != isa.AVX2)
+	}
+	if burst == 0 && table.Cols*4 >= middleBytes && isa.Active() == isa.AVX2 {
+		early = earlyRows
 	}
 	fetch(table, ids, ahead, h)
 	window := uintptr(0)
@@ -302,6 +327,7 @@ func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 		readable:     len(ids) + max(h.more, 0),
 		ahead:        ahead,
 		burst:        burst,
+		early:        early,
 		scale:        1,
 		stream:       stream,
 		windowAhead:  window,

@@ -849,7 +849,7 @@ func TestMemoryOfPrefetches(t *testing.T) {
 		for i, s := range []extent{
 			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 33}, {dim: 39, gap: 1}, {dim: 100}, {dim: 100, gap: 1}, {dim: 600}, {dim: 1100},
 		} {
-			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40}
+			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40, 42}
 			if s.dim > 1000 {
 				lengths = append(lengths, kernel.piece/s.dim+2)
 			}

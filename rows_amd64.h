@@ -28,9 +28,10 @@
 
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
 // rowArgs.burst bytes at once, with the line of the last since rows may begin within a line, or if that is 0, all of it from
-// R12 on while this row is done; R12 is 0 otherwise. As much is prefetched of linear rows, at once from its end on, but not
-// where they are written past the caches: ROW_STREAM. Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX.
-// ROW_ID is the part that has the id in R10, checked, and ROW_TABLE the rest.
+// R12 on while this row is done, and now the first line of the one that comes rowArgs.early rows later; R12 is 0 otherwise.
+// As much is prefetched of linear rows, at once from its end on, but not where they are written past the caches: ROW_STREAM.
+// Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX. ROW_ID is the part that has the id in R10, checked,
+// and ROW_TABLE the rest.
 
 #define LINEAR(off) PREFETCHT1 (const_linearAhead+off)(DI)(DX*1)
 #define WINDOW(off) PREFETCHT1 off(AX)(DX*1)
@@ -70,7 +71,19 @@
 	ADDQ       SI, R12;                       \
 	MOVQ       rowArgs_burst(BX), DX;         \
 	TESTQ      DX, DX;                        \
+	JNE        line;                          \
+	MOVQ       rowArgs_early(BX), DX;         \
+	TESTQ      DX, DX;                        \
 	JEQ        found;                         \
+	ADDQ       R9, DX;                        \
+	CMPQ       DX, rowArgs_readable(BX);      \
+	JGE        found;                         \
+	MOVQ       R12, rowArgs_next(BX);         \
+	ID(R8, rowArgs_wide(BX), DX, R12);        \
+	IMULQ      rowArgs_tableStride(BX), R12;  \
+	PREFETCHT1 (SI)(R12*1);                   \
+	MOVQ       rowArgs_next(BX), R12;         \
+	JMP        found;                         \
 line: \
 	PREFETCHT1 (R12);                         \
 	ALSO(-64);                                \
