@@ -12,7 +12,8 @@ import (
 )
 
 // TestArgumentsInOtherRegisters calls assembly that is given numbers and pointers with others in registers than where the
-// package calls it: there some hold, by chance, what the assembly is to read from the stack.
+// package calls it: there some hold, by chance, what the assembly is to read from the stack. A row of a large table is copied
+// in the way of that at each level, too, which only the package's own calls with AVX-512 do.
 func TestArgumentsInOtherRegisters(t *testing.T) {
 	const n = 43
 	src, other := make([]float32, n), make([]float32, n)
@@ -26,6 +27,10 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 		dst := make([]float32, n)
 		if copyOtherwise(n, n, &src[0], &other[0], &dst[0]); !slices.Equal(dst, src) {
 			t.Errorf("copyRow: %v, want %v", dst, src)
+		}
+		row, copied := slices.Repeat(src, 7), make([]float32, 7*n)
+		if copyOtherwise(len(row), cachedBytes, &row[0], &other[0], &copied[0]); !slices.Equal(copied, row) {
+			t.Errorf("copyRow of a large table: %v, want %v", copied, row)
 		}
 		copy(dst, src)
 		addOtherwise(n, &dst[0], &src[0], &other[0], 2)
