@@ -16,9 +16,9 @@
 //	AX   whether ids are wide            DX   rows to prefetch ahead
 //	K1   lanes of the tail (AVX-512)
 //
-// A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so. What is left of the rows is done as a block of half as many, and so on down to one, by the
-// bits of the number of columns; and then a tail, with AVX2 as 4, 2 and 1 floats, with AVX-512 as one masked vector. No byte
-// outside the rows is touched.
+// A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so. What is left of the rows is done as a
+// block of half as many, and so on down to one, by the bits of the number of columns; and then a tail, with AVX2 as 4, 2 and 1
+// floats, with AVX-512 as one masked vector. No byte outside the rows is touched.
 //
 // Blocks of four and eight vectors are done in the order of MIXED in rows_amd64.h, but spans of long rows from left to
 // right. ns per id in bags of 3, 10 and 50 from left to right and so: 1,000,000 x 64 with AVX2 22.4 and 16.2, 19.8 and 15.0,
@@ -51,13 +51,6 @@
 #define WITH_PART(INSTRUCTION, LOAD, from, x, y, to) \
 	LOAD(from, x);       \
 	INSTRUCTION x, y, to
-
-// Prefetches of a row.
-
-#define LINE1(row) PREFETCHT1 (row)
-#define LINES2(row) LINE1(row); PREFETCHT1 64(row)
-#define LINES4(row) LINES2(row); PREFETCHT1 128(row); PREFETCHT1 192(row)
-#define LINES8(row) LINES4(row); PREFETCHT1 256(row); PREFETCHT1 320(row); PREFETCHT1 384(row); PREFETCHT1 448(row)
 
 // BAG_ROW finds the row of the next id, BAG_ROW_AHEAD that of another one.
 

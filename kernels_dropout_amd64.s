@@ -106,13 +106,13 @@ fetched:
 	MOVQ (dropoutArgs_from+8*(i))(BX), AX; \
 	PREFETCHT1 (AX)(CX*4)
 
-#define LINES2 \
+#define LINES_OF_2 \
 	LINE(0); \
 	LINE(1)
 
-#define LINES4 \
-	LINES2;  \
-	LINE(2); \
+#define LINES_OF_4 \
+	LINES_OF_2; \
+	LINE(2);    \
 	LINE(3)
 
 // AVX2
@@ -300,7 +300,7 @@ found:
 	MOVL dropoutArgs_block(BX), R11
 	PCALIGN $32
 blocks:
-	FETCH(64, LINES2, lines, fetched)
+	FETCH(64, LINES_OF_2, lines, fetched)
 	DROPOUT_COLUMNS_AVX2
 	FIRST_AVX2(0, Y6, Y7, Y8, Y9)
 	FIRST_AVX2(1, Y10, Y11, Y12, Y13)
@@ -548,7 +548,7 @@ found:
 	ROW_AVX512
 	PCALIGN $32
 blocks:
-	FETCH(128, LINES4, lines, fetched)
+	FETCH(128, LINES_OF_4, lines, fetched)
 	DROPOUT_COLUMNS_AVX512
 	FIRST_AVX512(0, Z16, Z17, Z18, Z19, Z4, Z5)
 	FIRST_AVX512(1, Z20, Z21, Z22, Z23, Z7, Z8)

@@ -86,7 +86,7 @@ fetched:
 	PRFM (row), PLDL2KEEP;            \
 	ADD  $64, row
 
-#define LINES2 \
+#define LINES_OF_2 \
 	LINE(R21); \
 	LINE(R22)
 
@@ -302,7 +302,7 @@ found:
 	ADD  R10, R2, R20
 	PCALIGN $16
 blocks:
-	FETCH(LINES2, lines, fetched)
+	FETCH(LINES_OF_2, lines, fetched)
 	DROPOUT_COLUMNS
 	FIRST(V0, 0, V1, 1, V2, 2, V3, V12, 12, V13, 13, V22, V20)
 	FIRST(V4, 4, V5, 5, V6, 6, V7, V14, 14, V15, 15, V21, V19)

@@ -56,19 +56,23 @@
 	CMPQ R10, rowArgs_limit(BX);       \
 	JAE  done
 
+// ROW_AHEAD is the part of ROW_TABLE that finds the row, and in R12 the one to prefetch, or goes on at none.
+#define ROW_AHEAD(none) \
+	IMULQ rowArgs_tableStride(BX), R10; \
+	ADDQ  SI, R10;                      \
+	XORL  R12, R12;                     \
+	MOVQ  rowArgs_ahead(BX), DX;        \
+	TESTQ DX, DX;                       \
+	JEQ   none;                         \
+	ADDQ  R9, DX;                       \
+	CMPQ  DX, rowArgs_readable(BX);     \
+	JGE   none;                         \
+	ID(R8, rowArgs_wide(BX), DX, R12);  \
+	IMULQ rowArgs_tableStride(BX), R12; \
+	ADDQ  SI, R12
+
 #define ROW_TABLE(ALSO) \
-	IMULQ      rowArgs_tableStride(BX), R10;  \
-	ADDQ       SI, R10;                       \
-	XORL       R12, R12;                      \
-	MOVQ       rowArgs_ahead(BX), DX;         \
-	TESTQ      DX, DX;                        \
-	JEQ        found;                         \
-	ADDQ       R9, DX;                        \
-	CMPQ       DX, rowArgs_readable(BX);      \
-	JGE        found;                         \
-	ID(R8, rowArgs_wide(BX), DX, R12);        \
-	IMULQ      rowArgs_tableStride(BX), R12;  \
-	ADDQ       SI, R12;                       \
+	ROW_AHEAD(found);                         \
 	MOVQ       rowArgs_burst(BX), DX;         \
 	TESTQ      DX, DX;                        \
 	JNE        line;                          \
@@ -94,14 +98,25 @@ line: \
 	XORL       R12, R12;                      \
 found:
 
-// ROWS_END goes on with the next row; at the end R9 says how many were done.
-#define ROWS_END \
+// ROWS_NEXT goes on with the next row, ROWS_END too; at the end R9 says how many were done.
+
+#define ROWS_NEXT(row) \
 	ADDQ rowArgs_linearStride(BX), DI; \
 	INCQ R9;                           \
 	CMPQ R9, rowArgs_n(BX);            \
-	JLT  row;                          \
+	JLT  row
+
+#define ROWS_END \
+	ROWS_NEXT(row); \
 done: \
 	VZEROUPPER
+
+// Prefetches of a row.
+
+#define LINE1(row) PREFETCHT1 (row)
+#define LINES2(row) LINE1(row); PREFETCHT1 64(row)
+#define LINES4(row) LINES2(row); PREFETCHT1 128(row); PREFETCHT1 192(row)
+#define LINES8(row) LINES4(row); PREFETCHT1 256(row); PREFETCHT1 320(row); PREFETCHT1 384(row); PREFETCHT1 448(row)
 
 // Ways to move a vector, one past the caches, a part of one, the lanes of K1, or nothing yet.
 
@@ -138,13 +153,16 @@ done: \
 	ANDQ $~(4*size-1), R13; \
 	ANDQ $~(size-1), CX
 
+#define FOUR_VECTORS(KERNEL, STORE, off, size, scale, i0, i1, i2, i3, v0, v1, v2, v3, v4, v5, v6, v7) \
+	KERNEL(VECTOR, STORE, scale, (off+i0*size), DX, v0, v1); \
+	KERNEL(VECTOR, STORE, scale, (off+i1*size), DX, v2, v3); \
+	KERNEL(VECTOR, STORE, scale, (off+i2*size), DX, v4, v5); \
+	KERNEL(VECTOR, STORE, scale, (off+i3*size), DX, v6, v7)
+
 #define BLOCK_ORDER(KERNEL, STORE, size, scale, i0, i1, i2, i3, v0, v1, v2, v3, v4, v5, v6, v7) \
-	KERNEL(VECTOR, STORE, scale, i0*size, DX, v0, v1); \
-	KERNEL(VECTOR, STORE, scale, i1*size, DX, v2, v3); \
-	KERNEL(VECTOR, STORE, scale, i2*size, DX, v4, v5); \
-	KERNEL(VECTOR, STORE, scale, i3*size, DX, v6, v7); \
-	ADDQ  $(4*size), DX;                               \
-	CMPQ  DX, R13
+	FOUR_VECTORS(KERNEL, STORE, 0, size, scale, i0, i1, i2, i3, v0, v1, v2, v3, v4, v5, v6, v7); \
+	ADDQ $(4*size), DX; \
+	CMPQ DX, R13
 
 #define MIXED(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	BLOCK_ORDER(KERNEL, STORE, size, scale, 2, 0, 3, 1, v0, v1, v2, v3, v4, v5, v6, v7)
