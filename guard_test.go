@@ -5,6 +5,7 @@ package rowvec_test
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -130,8 +131,13 @@ func TestBeyond32Bits(t *testing.T) {
 
 // TestStridesBeyond32Bits has rows so far apart that the last one lies beyond 2^32 elements, and the same rows side by side.
 func TestStridesBeyond32Bits(t *testing.T) {
-	const rows, cols, stride = 6, 38, 1 << 30 // four rows and two
-	at := []int64{rows - 1, 0, 1, rows - 1, 2, 3}
+	const rows, cols, stride = 18, 38, 1 << 30 // four rows and two, and more than Gather copies one by one
+	at := slices.Repeat([]int64{rows - 1, 0, 1, rows - 1, 2, 3}, 3)
+	offsets := make([]int, rows+1)
+	for i := range offsets {
+		offsets[i] = i
+	}
+	offsets[1] = 2    // and so none in the second bag
 	const long = 1026 // rows of which a call of assembly does 1,024 at most, and begins where the one before has ended
 	longAt := make([]int64, long)
 	far, farAngles := sparse(t, rows, cols, stride), sparse(t, rows, 18, stride)
@@ -198,7 +204,7 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"AddBatches":          func(m, _, v rowvec.Matrix, _ waves) error { m.Rows = 3; return rowvec.AddBatches(m, src) },
 			"AddBatches of there": func(m, _, v rowvec.Matrix, _ waves) error { v.Rows = 3; return rowvec.AddBatches(v, m) },
 			"BagMax to there": func(m, _, v rowvec.Matrix, _ waves) error {
-				return rowvec.BagMax(m, v, at, []int{0, 2, 2, 3, 4, 5, rows})
+				return rowvec.BagMax(m, v, at, offsets)
 			},
 			"Gather":          func(m, _, v rowvec.Matrix, _ waves) error { return rowvec.Gather(v, m, at) },
 			"Gather to there": func(m, _, v rowvec.Matrix, _ waves) error { return rowvec.Gather(m, v, at) },
@@ -210,7 +216,7 @@ func TestStridesBeyond32Bits(t *testing.T) {
 				return rowvec.UpdateAdam(v, clone(v), m, at, src, rowvec.AdamStep{SquareWeight: 0.1, Rate: 0.1, Epsilon: 1e-3, Keep: 1})
 			},
 			"BagMax": func(m, _, v rowvec.Matrix, _ waves) error {
-				return rowvec.BagMax(v, m, at, []int{0, 2, 2, 3, 4, 5, rows})
+				return rowvec.BagMax(v, m, at, offsets)
 			},
 			"Rotate to there": func(m, angles, v rowvec.Matrix, _ waves) error {
 				return rowvec.Rotate(m, v, rowvec.Rotation{Heads: 1}, angles, 0, rows)

@@ -110,10 +110,53 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 			}
 		}
 	}
+	if len(ids) > 1 && len(ids) <= fewIDs && gatherFew(&dst, &table, ids) {
+		return nil
+	}
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
 		return err
 	}
 	return checkDone(op, gather(&dst, &table, ids, hint{stream: large(&dst)}), len(ids))
+}
+
+// fewIDs is how many rows Gather copies one by one, likewise. On a Zen 3, times as fast as with the kernel, and below as Go's
+// copy in a loop without checks: medians of three processes that alternate them, of ids at random, the table in cache or not.
+//
+//	ids                     in cache: 2     4     8    12    16      in none: 2     4     8    12    16
+//	8 columns                      2.60  1.79  1.15  0.93  0.77           1.13  1.10  1.08  1.03  0.98
+//	128                            2.42  1.76  1.28  1.13  1.03           1.11  1.03  0.99  0.95  0.91
+//	768                            1.60  1.26  1.09  1.06  1.04           1.09  1.06  1.02  1.06  1.05
+//	8 columns, by Go's copy        0.52  0.59  0.63  0.66  0.72           0.52  0.88  1.64  1.57  1.98
+//	128                            0.78  0.88  0.95  1.02  0.98           0.90  1.19  1.46  1.79  1.51
+//	768                            0.93  0.96  0.99  1.00  0.99           1.12  1.28  1.33  1.35  1.29
+const fewIDs = 8
+
+// gatherFew copies rows one by one if all is plainly in order, and reports whether it is. Each id is read once, since another
+// goroutine may change it.
+func gatherFew[I ID](dst, table *Matrix, ids []I) bool {
+	cols := table.Cols
+	if dst.Rows != len(ids) || dst.Cols != cols || cols <= 0 || cols > chunkElements/fewIDs || !fits(dst) || !fits(table) {
+		return false
+	}
+	var rows [fewIDs]*float32
+	for i, id := range ids {
+		if uint64(id) >= uint64(table.Rows) {
+			return false
+		}
+		rows[i] = &table.Data[int(id)*table.Stride]
+	}
+	start, bytes := uintptr(unsafe.Pointer(&dst.Data[0])), uintptr(extent(dst))*4
+	if rangesMeet(start, bytes, uintptr(unsafe.Pointer(&table.Data[0])), uintptr(len(table.Data))*4) ||
+		rangesMeet(start, bytes, uintptr(unsafe.Pointer(&ids[0])), uintptr(len(ids))*unsafe.Sizeof(ids[0])) {
+		return false
+	}
+	race.WriteMatrix(dst)
+	fetchFew(table, ids)
+	for i, row := range rows[:len(ids)] {
+		race.Read(row, cols)
+		copyRow(&dst.Data[i*dst.Stride], row, cols, 0)
+	}
+	return true
 }
 
 // GatherScaled sets row i of dst to scale times row ids[i] of table, rounded to float32, for each i.

@@ -313,6 +313,13 @@ func fetch[I ID](table *Matrix, ids []I, ahead int, h hint) {
 	}
 }
 
+// fetchFew prefetches rows that are copied one by one.
+func fetchFew[I ID](table *Matrix, ids []I) {
+	if isa.Active() != isa.Portable && !cached(table) {
+		fetch(table, ids, len(ids), hint{})
+	}
+}
+
 // element returns the address of the element that lies i behind p in the same slice.
 func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.Pointer(p), i*4)) }
 

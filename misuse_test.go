@@ -170,23 +170,26 @@ func refused[C interface{ memory() [][]float32 }](t *testing.T, c C, run func(C)
 	}
 }
 
-// TestOneRowMisuse is about lookups of a single row, which Gather does by itself where nothing is wrong.
-func TestOneRowMisuse(t *testing.T) {
+// TestFewRowsMisuse is about lookups of one row and of three, which Gather does by itself where nothing is wrong.
+func TestFewRowsMisuse(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		oneRowMisuse[int32](t)
-		oneRowMisuse[uint64](t)
+		for _, n := range []int{1, 3} {
+			fewRowsMisuse[int32](t, n)
+			fewRowsMisuse[uint64](t, n)
+		}
 	})
 }
 
-func oneRowMisuse[I rowvec.ID](t *testing.T) {
+func fewRowsMisuse[I rowvec.ID](t *testing.T, n int) {
 	t.Helper()
 	const cols = 4
 	memory := make([]float32, 64)
 	at := func(row int) rowvec.Matrix {
-		return rowvec.Matrix{Rows: 1, Cols: cols, Data: memory[cols*row:], Stride: cols}
+		return rowvec.Matrix{Rows: n, Cols: cols, Data: memory[cols*row:], Stride: cols}
 	}
 	table := rowvec.Matrix{Rows: 5, Cols: cols, Data: memory[:5*cols], Stride: cols}
-	id := (*I)(unsafe.Pointer(&memory[32]))
+	ids := unsafe.Slice((*I)(unsafe.Pointer(&memory[32])), n)
+	last := cols * (10 + n - 1)
 	var overlap *rowvec.OverlapError
 	var shape *rowvec.ShapeError
 	var index *rowvec.IndexError
@@ -202,25 +205,30 @@ func oneRowMisuse[I rowvec.ID](t *testing.T) {
 		{"ids", at(8), 2, &overlap},
 		{"no such row", at(10), 5, &index},
 		{"far beyond", at(10), math.MaxInt32, &index},
-		{"too narrow", rowvec.Matrix{Rows: 1, Cols: cols - 1, Data: memory[40:], Stride: cols}, 2, &shape},
-		{"no room", rowvec.Matrix{Rows: 1, Cols: cols, Data: memory[40:43], Stride: cols}, 2, &shape},
+		{"too narrow", rowvec.Matrix{Rows: n, Cols: cols - 1, Data: memory[40:], Stride: cols}, 2, &shape},
+		{"no room", rowvec.Matrix{Rows: n, Cols: cols, Data: memory[40 : last+3], Stride: cols}, 2, &shape},
+		{"narrow stride", rowvec.Matrix{Rows: n, Cols: cols, Data: memory[40:], Stride: cols - 1}, 2, &shape},
+		{"one row more", rowvec.Matrix{Rows: n + 1, Cols: cols, Data: memory[40:], Stride: cols}, 2, &shape},
 		{"no row", rowvec.Matrix{}, 2, &shape},
 	} {
 		for i := range memory {
 			memory[i] = float32(i)
 		}
-		*id = c.id
+		for i := range ids {
+			ids[i] = 1
+		}
+		ids[n-1] = c.id
 		before := slices.Clone(memory)
-		err := rowvec.Gather(c.dst, table, unsafe.Slice(id, 1))
+		err := rowvec.Gather(c.dst, table, ids)
 		switch {
-		case c.want == nil && (err != nil || memory[41] != 9):
-			t.Errorf("%s: error %v, element %v", c.name, err, memory[41])
+		case c.want == nil && (err != nil || memory[last+1] != 9):
+			t.Errorf("%s, %d: error %v, element %v", c.name, n, err, memory[last+1])
 		case c.want != nil && !errors.As(err, c.want):
-			t.Errorf("%s: error %v", c.name, err)
+			t.Errorf("%s, %d: error %v", c.name, n, err)
 		case c.want != nil && !slices.EqualFunc(before, memory, func(a, b float32) bool {
 			return math.Float32bits(a) == math.Float32bits(b)
 		}):
-			t.Errorf("%s: memory has changed", c.name)
+			t.Errorf("%s, %d: memory has changed", c.name, n)
 		}
 	}
 }

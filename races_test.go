@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,6 +85,13 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 	}
 	calls := map[string]call{
 		"Gather": func() (func() error, []spot) {
+			dst, table, ids := m(), m(), slices.Repeat(ids(), 3)
+			dst.Rows = len(ids)
+			dst.Data = make([]float32, dst.Rows*dst.Stride)
+			return func() error { return rowvec.Gather(dst, table, ids) },
+				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids))
+		},
+		"Gather of few rows": func() (func() error, []spot) {
 			dst, table, ids := m(), m(), ids()
 			return func() error { return rowvec.Gather(dst, table, ids) },
 				all(corners("dst", dst, isWritten), chosen("table", table, isRead), given(ids))
