@@ -23,7 +23,7 @@
 // figures, and leaves everything as it was; errors.As finds which of four it is: IndexError, ShapeError, OverlapError or
 // ValueError. No input makes assembly read or write outside the slices that it was given,
 // not even ids that another goroutine changes during the call: each is compared once more when its row is due, and the
-// call ends with ErrChanged.
+// call ends with ErrChanged, or it is read only once.
 //
 // The same bits everywhere. Each product and each sum is rounded to float32, or in Sinusoids to float64, and so is each
 // quotient and each root of the updates; there is no fused multiply-add. What is added up is added in the order of the ids.

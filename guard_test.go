@@ -301,6 +301,7 @@ func beyond32Bits[I rowvec.ID](t *testing.T, m rowvec.Matrix, ids []I) {
 			t.Fatalf("angles: %s", d)
 		}
 	}
+	many, _ := rowvec.NewMatrix(3*len(ids), m.Cols)
 	for round := range 2 {
 		if err := rowvec.Gather(dst, m, ids); err != nil {
 			t.Fatal(err)
@@ -320,6 +321,10 @@ func beyond32Bits[I rowvec.ID](t *testing.T, m rowvec.Matrix, ids []I) {
 		}
 		if d := diff(dst.Data, want.Data, true); d != "" {
 			t.Fatalf("round %d: %s", round, d)
+		}
+		noError(t, rowvec.Gather(many, m, slices.Repeat(ids, 3)))
+		if d := diff(many.Data, slices.Repeat(want.Data, 3), true); d != "" {
+			t.Fatalf("more than few, round %d: %s", round, d)
 		}
 		if round == 0 {
 			if err := rowvec.ScatterAdd(m, ids, 1, src); err != nil {

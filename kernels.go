@@ -119,20 +119,21 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 	return checkDone(op, gather(&dst, &table, ids, hint{stream: large(&dst)}), len(ids))
 }
 
-// fewIDs is how many rows Gather copies one by one, likewise. On a Zen 3, times as fast as with the kernel, and below as Go's
-// copy in a loop without checks: medians of three processes that alternate them, of ids at random, the table in cache or not.
+// fewIDs is up to how many rows Gather copies one by one, as it does a single one. On a Zen 3, with AVX2, how many times as fast
+// that is as the kernel, and then as Go's copy in a loop without checks: medians of three processes that alternate them, of ids
+// at random, the table in a cache or in none. Other levels have not been measured.
 //
 //	ids                     in cache: 2     4     8    12    16      in none: 2     4     8    12    16
-//	8 columns                      2.60  1.79  1.15  0.93  0.77           1.13  1.10  1.08  1.03  0.98
-//	128                            2.42  1.76  1.28  1.13  1.03           1.11  1.03  0.99  0.95  0.91
-//	768                            1.60  1.26  1.09  1.06  1.04           1.09  1.06  1.02  1.06  1.05
-//	8 columns, by Go's copy        0.52  0.59  0.63  0.66  0.72           0.52  0.88  1.64  1.57  1.98
-//	128                            0.78  0.88  0.95  1.02  0.98           0.90  1.19  1.46  1.79  1.51
-//	768                            0.93  0.96  0.99  1.00  0.99           1.12  1.28  1.33  1.35  1.29
+//	over the kernel, 8 columns     2.60  1.79  1.15  0.93  0.77           1.13  1.10  1.08  1.03  0.98
+//	                 128           2.42  1.76  1.28  1.13  1.03           1.11  1.03  0.99  0.95  0.91
+//	                 768           1.60  1.26  1.09  1.06  1.04           1.09  1.06  1.02  1.06  1.05
+//	over Go's copy, 8 columns      0.52  0.59  0.63  0.66  0.72           0.52  0.88  1.64  1.57  1.98
+//	                128            0.78  0.88  0.95  1.02  0.98           0.90  1.19  1.46  1.79  1.51
+//	                768            0.93  0.96  0.99  1.00  0.99           1.12  1.28  1.33  1.35  1.29
 const fewIDs = 8
 
-// gatherFew copies rows one by one if all is plainly in order, and reports whether it is. Each id is read once, since another
-// goroutine may change it.
+// gatherFew copies rows one by one if all is plainly in order and they are no more than a chunk together, and reports whether
+// it has. What is checked of an id is what is copied by, since another goroutine may change it.
 func gatherFew[I ID](dst, table *Matrix, ids []I) bool {
 	cols := table.Cols
 	if dst.Rows != len(ids) || dst.Cols != cols || cols <= 0 || cols > chunkElements/fewIDs || !fits(dst) || !fits(table) {

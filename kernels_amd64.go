@@ -91,7 +91,8 @@ func (a *rowArgs) wide512() bool {
 //	1,000,000 x 128  8,192     105 88.1  49.5 52.0  111 100   42.8 45.9  137 115   46.6 43.7
 //	50,257 x 4,096     512    1901 1933  1310 1355 2102 1941  1374 1439 2528 2375  1587 1558
 //
-// Where they have just been written, another run had 13 percent more for Embed of 128 rows.
+// Where they have just been written, another run had 13 percent more for Embed of 128 rows. WHOLE_ROWS goes without: a Zen 3,
+// which has AVX2 alone, gains nothing by it.
 //
 //lint:ignore U1000 for the assembly alone
 const linearAhead = 2 << 10
@@ -193,7 +194,8 @@ func addScaledPiece(dst []float32, alpha float32, src []float32) {
 	}
 }
 
-// copyRow copies a row of n > 0 elements, no more than a chunk, of a table of size elements. AVX-512 would gain nothing.
+// copyRow copies a row of n > 0 elements, no more than a chunk, of a table of size elements, or 0 if the row is not to be
+// prefetched. AVX-512 would gain nothing.
 // Of a row of a large table that is not long, what is behind its first KiB is prefetched first, four lines at a time. Copies
 // of one row of 50,257 x 768 at a time took, on a Zen 4, 427 ns with fresh ids and 36 with the same one over and over; without
 // the prefetch 521 and 33, by Go's copy alone 546 and 36; with all of the row prefetched, line by line, 421 and 49. A Zen 3 is

@@ -31,7 +31,7 @@ type rowArgs struct {
 	n        int // rows to do
 	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
 	ahead    int // rows to prefetch ahead; 0 for a table that sits in cache
-	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line
+	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line, but for WHOLE_ROWS
 	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
 	scale    float32
 	stream   bool // write linear rows past the caches
@@ -186,11 +186,12 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost 8 percent, and those
 // bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the second-level cache.
 //
-// Without AVX-512 rows of more than lineBytes come line by line, on the evidence of a Zen 3, and of rows from middleBytes on the
-// first line comes earlyRows ahead: meanwhile its address is translated, which that machine has to do often even with pages of
-// 2 MiB (of 1,024, 4,096 and 16,384 pages of 4 KiB a line each, one after the other: 7, 27 and 34 ns per line with them, 7, 41
-// and 111 without; the second level holds the first two). At once, line by line, and line by line with an early one, where
-// nothing is in a cache but for the last table, which the third level holds; medians of 3 processes that alternate the three:
+// With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s),
+// on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is
+// translated, which that machine has to do often even with pages of 2 MiB (of 1,024, 4,096 and 16,384 pages of 4 KiB a line
+// each, one after the other: 7, 27 and 34 ns per line with them, 7, 41 and 111 without; the second level holds the first two).
+// At once, line by line, and line by line with an early one, where nothing is in a cache but for the last table, which the
+// third level holds; medians of 3 processes that alternate the three:
 //
 //	table, ids                 gather             scatter-add        embed
 //	50,257 x 768       128     858   789   719    904   814   755   1012   913   864
@@ -287,10 +288,10 @@ func prefetch(linear, table *Matrix, more int, atOnce bool) (ahead, burst int) {
 //	1,000,000 x 64  32       83.9      42.2    79.5      33.8    96.1      34.8
 //	1,000,000 x 64 128       40.1      30.6    44.9      33.2    46.6      34.1
 //
-// Rows of 768 that are in the first or second level take 14 ns longer so: a gather of 2 of them 61 and not 47 each, of 8 75 and
-// not 60.
+// Rows of 768 that are in the first or second level take 14 ns longer so: a gather of 2 of them by the kernel 61 and not 47
+// each, of 8 75 and not 60.
 //
-// Without AVX-512 it is lineBytes of each, on the evidence of a Zen 3. Nothing, so much and up to wholeBytes, medians of 400
+// With AVX2 alone it is lineBytes of each, on the evidence of a Zen 3. Nothing, so much and up to wholeBytes, medians of 400
 // rounds that alternate, fresh ids in one call after the other, and at last the same ones over and over:
 //
 //	table, ids              gather            scatter-add       embed             sums of bags
@@ -313,7 +314,7 @@ func fetch[I ID](table *Matrix, ids []I, ahead int, h hint) {
 	}
 }
 
-// fetchFew prefetches rows that are copied one by one.
+// fetchFew prefetches rows that are copied one by one, if they are in no cache.
 func fetchFew[I ID](table *Matrix, ids []I) {
 	if isa.Active() != isa.Portable && !cached(table) {
 		fetch(table, ids, len(ids), hint{})

@@ -42,5 +42,5 @@ func scale(dst []float32, alpha float32) { kernels.Scale(dst, alpha) }
 // copyRow copies a row of n > 0 elements.
 func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
 
-// fetchFew is to prefetch rows that are copied one by one.
+// fetchFew prefetches nothing.
 func fetchFew[I ID](*Matrix, []I) {}

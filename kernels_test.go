@@ -339,7 +339,7 @@ func TestChunks(t *testing.T) {
 func TestPrefetch(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
-		for _, dim := range []int{1, 3, 7, 16, 33, 39, 100, 300, 768, 5000} {
+		for _, dim := range []int{1, 3, 7, 16, 32, 33, 39, 64, 100, 128, 300, 768, 5000} {
 			for _, n := range []int{1, 3, 40} {
 				for gap := range 2 { // linear rows are prefetched in another way where something is between them
 					compare[int64, int](t, heap, shape{dim: dim, gap: gap, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})

@@ -203,6 +203,7 @@ func fewRowsMisuse[I rowvec.ID](t *testing.T, n int) {
 		{"its own row", at(2), 2, &overlap},
 		{"another row", at(4), 2, &overlap},
 		{"ids", at(8), 2, &overlap},
+		{"last id", rowvec.Matrix{Rows: n, Cols: cols, Data: memory[32+(n-1)*int(unsafe.Sizeof(ids[0]))/4:], Stride: cols}, 2, &overlap},
 		{"no such row", at(10), 5, &index},
 		{"far beyond", at(10), math.MaxInt32, &index},
 		{"too narrow", rowvec.Matrix{Rows: n, Cols: cols - 1, Data: memory[40:], Stride: cols}, 2, &shape},

@@ -108,12 +108,14 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		table := matrix(heap(), rng, 100, 24, 0)
 		dst := matrix(heap(), rng, 512, 24, 0)
+		few := matrix(heap(), rng, 5, 24, 0)
 		bags, offsets := matrix(heap(), rng, 3, 24, 0), []int{0, 100, 400, dst.Rows}
 		ids := randomIDs[int64](rng, dst.Rows, table.Rows)
 		stop := isatest.KeepChanging(&ids[300])
 		whileChanging[*rowvec.IndexError](t, func() []error {
 			return []error{
 				rowvec.Gather(dst, table, ids),
+				rowvec.Gather(few, table, ids[298:303]),
 				rowvec.GatherScaled(dst, table, ids, 2),
 				rowvec.Embed(dst, table, ids, 2, table, 0, 64),
 				rowvec.EmbedAt(dst, table, ids, 2, table, ids),
