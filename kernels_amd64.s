@@ -241,7 +241,7 @@ upTo16: \
 //	   10,000 x 64     12.4  10.4   16.6  13.3   18.5  15.7       1,000,000 x 128     140   140    259   171    169   147
 //	   10,000 x 128    26.3  25.8   30.5  29.9   33.5  33.2
 //
-// With AVX-512 such rows do not come here: see wide512.
+// Where the loops begin makes no difference. With AVX-512 such rows do not come here: see wide512.
 #define WHOLE_ROWS(KERNEL, FIRST, NEXT) \
 wider: \
 	CMPQ AX, $64;  \
