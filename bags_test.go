@@ -151,10 +151,13 @@ func TestBagChunks(t *testing.T) {
 func TestBagPrefetch(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
-		for _, dim := range []int{1, 3, 7, 16, 33, 100, 300, 768, 5000} {
+		for _, dim := range []int{1, 3, 7, 16, 32, 33, 64, 100, 128, 300, 768, 5000} {
 			for _, bags := range []int{1, 2, 15} {
 				compareBags(t, heap, heapSlices[int64](), bagShape{dim: dim, rows: 3<<20/dim + 1, bags: bags, sizes: []int{1, 0, 5, 2}})
 			}
+		}
+		for _, dim := range []int{20, 64, 100, 128, 160} { // bags of which each goes through several calls of assembly
+			compareBags(t, heap, heapSlices[uint32](), bagShape{dim: dim, rows: 3<<20/dim + 1, bags: 3, sizes: []int{1030, 5, 2100}})
 		}
 	})
 }

@@ -76,16 +76,20 @@ start: \
 	JGE  store
 
 #define START_MAXIMUM(VECTORS, anew, start, store) \
+	CMPB bagArgs_partial(BX), $0;      \
+	JEQ  anew;                         \
+	VECTORS(TAKE, DI);                 \
+	JMP  start;                        \
+anew: \
 	VECTORS(CLEAR, DI);                \
 	CMPQ R9, R13;                      \
 	JGE  store;                        \
-	MOVQ DI, R10;                      \
-	CMPB bagArgs_partial(BX), $0;      \
-	JNE  start;                        \
 	ID(R8, bagArgs_wide(BX), R9, R10); \
 	BAG_ROW;                           \
+	VECTORS(TAKE, R10);                \
 start: \
-	VECTORS(TAKE, R10)
+	CMPQ R9, R13;                      \
+	JGE  store
 
 // How they end: divided by the number of ids if that is asked for, or as they are.
 
