@@ -60,8 +60,8 @@
 	IMULQ CX, R10;  \
 	ADDQ  SI, R10
 
-// How the sums of a block begin: with what is there from a part of the bag, or anew. START_MAXIMUM begins with the first
-// row, which is then taken once more.
+// How the sums of a block begin: with what is there from a part of the bag, which CLEAR would overwrite (Y_16), or anew.
+// START_MAXIMUM begins with the first row, which is then taken once more.
 
 #define START_SUM(VECTORS, anew, start, store) \
 	CMPB bagArgs_partial(BX), $0; \
