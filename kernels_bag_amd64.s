@@ -150,15 +150,18 @@ start: \
 //	sums, 10,000 x 64    1.02    sums, 1,000,000 x 100   1.08    weighted, 1,000,000 x 128    1.09
 //	sums, 10,000 x 128   1.02    sums, 1,000,000 x 128   1.03    maxima, 1,000,000 x 128      1.13
 
-#define TERMS(WIDTH, VECTORS, FACTOR, TERM, factor, term) \
-term: \
+#define ONE_TERM(WIDTH, VECTORS, FACTOR, TERM, factor) \
 	WIDTH(R8);          \
 	BAG_ROW;            \
 	FACTOR(factor);     \
 	VECTORS(TERM, R10); \
 	INCQ R9;            \
-	CMPQ R9, R13;       \
-	JLT  term
+	CMPQ R9, R13
+
+#define TERMS(WIDTH, VECTORS, FACTOR, TERM, factor, term) \
+term: \
+	ONE_TERM(WIDTH, VECTORS, FACTOR, TERM, factor); \
+	JLT term
 
 #define TERMS_AHEAD(WIDTH, VECTORS, LINES, size, FACTOR, TERM, factor, ahead, ended) \
 ahead: \
@@ -174,12 +177,7 @@ ahead: \
 	SUBQ  $16, R12;                  \
 	JGT   -3(PC);                    \
 	PREFETCHT1 (size-4)(R10)(R12*4); \
-	WIDTH(R8);                       \
-	BAG_ROW;                         \
-	FACTOR(factor);                  \
-	VECTORS(TERM, R10);              \
-	INCQ  R9;                        \
-	CMPQ  R9, R13;                   \
+	ONE_TERM(WIDTH, VECTORS, FACTOR, TERM, factor); \
 	JGE   ended;                     \
 	CMPQ  R9, DX;                    \
 	JLT   ahead
