@@ -265,6 +265,9 @@ func (e *Embedding) Parameters() []Parameter {
 // Forward sets row i of dst to the vector of token i, multiplied by sqrt(dim) if the embedding is Scaled. dst has a row
 // for each token and Dim columns. If the input has positions, there must be one for each id; their values do not matter.
 func (e *Embedding) Forward(dst rowvec.Matrix, in Input) error {
+	if forwardAtOnce(e.alone, dst, &in) {
+		return nil
+	}
 	return forwardPass("lookup.Embedding.Forward", e.alone, dst, in, rowvec.Mask{})
 }
 

@@ -52,6 +52,23 @@ func TestDropoutOfWideTables(t *testing.T) {
 	}
 }
 
+// TestNegativeIDsOfLongTables: the number that an id below 0 is without its sign may be that of a row.
+func TestNegativeIDsOfLongTables(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 || race.Enabled {
+		t.Skip("a slice that is not there")
+	}
+	memory := make([]float32, 2)
+	rows := int(uint64(math.MaxInt32) + 2)
+	e := must(lookup.FromMatrix(rowvec.Matrix{Rows: rows, Cols: 1, Stride: 1, Data: unsafe.Slice(&memory[1], rows)}))
+	layer := must(lookup.NewLayer(e, must(positional.NewLearned(1, 1, 1))))
+	in, out := lookup.Sequence([]int32{math.MinInt32}), rowvec.Matrix{Rows: 1, Cols: 1, Stride: 1, Data: memory[:1]}
+	for _, forward := range []func(rowvec.Matrix, lookup.Input) error{e.Forward, layer.Forward} {
+		if index := (*rowvec.IndexError)(nil); !errors.As(forward(out, in), &index) {
+			t.Errorf("%v is taken", in)
+		}
+	}
+}
+
 // TestStepBatchOfAnotherTable has a table that begins where that of the optimizer does.
 func TestStepBatchOfAnotherTable(t *testing.T) {
 	m := filled(3, 4)
@@ -124,27 +141,82 @@ func TestFrequencyInLayers(t *testing.T) {
 	}
 }
 
-// TestEachPartOfInputsApart has a result share memory with one part of an input that has all of them.
+// TestEachPartOfInputsApart has a result share memory with one part of an input that has all of them, or that one alone,
+// which an Embedding has no use for.
 func TestEachPartOfInputsApart(t *testing.T) {
 	e := must(lookup.FromMatrix(filled(7, 2)))
 	for _, shared := range []string{"ids", "weights", "positions", "types", "offsets"} {
-		memory := make([]float32, 16)
-		ints := func(name string, values ...int) []int {
-			if name == shared {
-				s := unsafe.Slice((*int)(unsafe.Pointer(unsafe.SliceData(memory))), len(values))
-				copy(s, values)
-				return s
+		for _, alone := range []bool{false, true} {
+			memory := make([]float32, 16)
+			ints := func(name string, values ...int) []int {
+				if name == shared {
+					s := unsafe.Slice((*int)(unsafe.Pointer(unsafe.SliceData(memory))), len(values))
+					copy(s, values)
+					return s
+				}
+				return values
 			}
-			return values
+			weights := []float32{1, 1}
+			if shared == "weights" {
+				weights = memory[:2]
+			}
+			in := lookup.Sequence(ints("ids", 1, 2))
+			if !alone || shared == "offsets" {
+				in = lookup.Ragged(ints("ids", 1, 2), ints("offsets", 0, 2))
+			}
+			if !alone || shared == "positions" {
+				in = in.At(ints("positions", 0, 0))
+			}
+			if !alone || shared == "types" {
+				in = in.Types(ints("types", 0, 0))
+			}
+			if !alone || shared == "weights" {
+				in = in.Weighted(weights)
+			}
+			err := e.Forward(rowvec.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: memory}, in)
+			if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Src != shared {
+				t.Errorf("%s, alone %v: %v", shared, alone, err)
+			}
 		}
-		weights := []float32{1, 1}
-		if shared == "weights" {
-			weights = memory[:2]
+	}
+}
+
+// TestLengthsOfInputs: there is one for each id of what an Embedding has no use for.
+func TestLengthsOfInputs(t *testing.T) {
+	e := must(lookup.FromMatrix(filled(7, 2)))
+	in, out := lookup.Sequence([]int{1, 2}), newMatrix(t, 2, 2)
+	for want, in := range map[string]lookup.Input{
+		"len(positions) is 1, want 2": in.At([]int{0}),
+		"len(types) is 3, want 2":     in.Types([]int{0, 0, 0}),
+	} {
+		if err := e.Forward(out, in); err == nil || err.Error() != "rowvec: lookup.Embedding.Forward: "+want {
+			t.Errorf("%v, want %s", err, want)
 		}
-		in := lookup.Ragged(ints("ids", 1, 2), ints("offsets", 0, 2)).At(ints("positions", 0, 0)).Types(ints("types", 0, 0)).Weighted(weights)
-		err := e.Forward(rowvec.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: memory}, in)
-		if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Src != shared {
-			t.Errorf("%s: %v", shared, err)
+	}
+}
+
+// limited are the first positions of a table that has more.
+type limited struct{ lookup.Positions }
+
+func (limited) Trainable() bool { return false }
+func (limited) Limit() int      { return 3 }
+
+// TestLimitWithinTable: a table may have rows of positions that there are not.
+func TestLimitWithinTable(t *testing.T) {
+	layer := must(lookup.NewLayer(must(lookup.NewEmbedding(5, 2)), limited{must(positional.NewLearned(6, 2, 1))}))
+	in, out := lookup.Sequence([]int{1, 2, 3}), newMatrix(t, 3, 2)
+	for _, in := range []lookup.Input{in, in.At([]int{2, 0, 2})} {
+		if err := layer.Forward(out, in); err != nil {
+			t.Error(err)
+		}
+	}
+	for want, in := range map[string]lookup.Input{
+		"rowvec: lookup.Layer.Forward: start is 1, want at most 0": in.From(1),
+		"rowvec: position id 3 at position 1 is outside [0, 3)":    in.At([]int{2, 3, 0}),
+		"rowvec: position id -1 at position 0 is outside [0, 3)":   in.At([]int{-1, 3, 0}),
+	} {
+		if err := layer.Forward(out, in); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

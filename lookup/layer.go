@@ -272,6 +272,9 @@ func (l *Layer) NewGradients() []rowvec.Matrix {
 // the positions. Where there is a LayerNorm the rows are normalised then. Nothing is dropped: this is how a trained layer
 // is used.
 func (l *Layer) Forward(dst rowvec.Matrix, in Input) error {
+	if forwardAtOnce(l, dst, &in) {
+		return nil
+	}
 	return forwardPass("lookup.Layer.Forward", l, dst, in, rowvec.Mask{})
 }
 

@@ -472,27 +472,29 @@ func TestNoAllocation(t *testing.T) {
 	const dim, n = 256, 600 // several parts
 	ids, _ := randomIDs[uint32](n)
 	dst := newMatrix(t, n, dim)
-	for kind, layer := range layers(t, dim, 3) {
-		grads := layer.NewGradients()
-		for name, in := range map[string]lookup.Input{
-			"batch":     lookup.Batch(ids, 150),
-			"ragged":    lookup.Ragged(ids, []int{0, 150, 300, 450, 600}).Types(count(n, types, 0)),
-			"positions": lookup.Batch(ids, 150).At(count(n, 150, 0)),
-			"short":     lookup.Sequence(ids[:1]),
-		} {
-			dst := dst
-			dst.Rows = in.Len()
-			isatest.NoAllocation(t, fmt.Sprintf("%s, %s", kind, name), func() {
-				if err := layer.Forward(dst, in); err != nil {
-					t.Fatal(err)
-				}
-				if err := layer.Backward(grads, in, dst); err != nil {
-					t.Fatal(err)
-				}
-				if err := layer.ClearGradients(grads, in); err != nil {
-					t.Fatal(err)
-				}
-			})
+	for _, workers := range []int{1, 3} {
+		for kind, layer := range layers(t, dim, workers) {
+			grads := layer.NewGradients()
+			for name, in := range map[string]lookup.Input{
+				"batch":     lookup.Batch(ids, 150),
+				"ragged":    lookup.Ragged(ids, []int{0, 150, 300, 450, 600}).Types(count(n, types, 0)),
+				"positions": lookup.Batch(ids, 150).At(count(n, 150, 0)),
+				"short":     lookup.Sequence(ids[:1]),
+			} {
+				dst := dst
+				dst.Rows = in.Len()
+				isatest.NoAllocation(t, fmt.Sprintf("%d workers, %s, %s", workers, kind, name), func() {
+					if err := layer.Forward(dst, in); err != nil {
+						t.Fatal(err)
+					}
+					if err := layer.Backward(grads, in, dst); err != nil {
+						t.Fatal(err)
+					}
+					if err := layer.ClearGradients(grads, in); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
 		}
 	}
 }

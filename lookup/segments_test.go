@@ -491,7 +491,7 @@ func TestSegmentStream(t *testing.T) {
 	}
 	const dim, n = 16, 100
 	ids, _ := randomIDs[int](n)
-	for kind, layer := range layers(t, dim, 1) {
+	for kind, layer := range layers(t, dim, 2) {
 		streamed = 0
 		if err := layer.Forward(newMatrix(t, n, dim), lookup.Sequence(ids)); err != nil {
 			t.Fatal(err)

@@ -110,6 +110,36 @@ func (v view) scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix, mo
 	return nil
 }
 
+// gather and embed are the kernels by these names, for tables of which no negative id is a row without its sign.
+
+func (v view) gather(dst rowvec.Matrix, table *Embedding) error {
+	if v.wide() {
+		return gather(dst, table, as[uint64](v))
+	}
+	return gather(dst, table, as[uint32](v))
+}
+
+func gather[I rowvec.ID](dst rowvec.Matrix, table *Embedding, ids []I) error {
+	if table.scaled {
+		return rowvec.GatherScaled(dst, table.weight, ids, table.scale)
+	}
+	return rowvec.Gather(dst, table.weight, ids)
+}
+
+func (v view) embed(dst rowvec.Matrix, table *Embedding, positions rowvec.Matrix, in *Input) error {
+	if v.wide() {
+		return embed(dst, table, as[uint64](v), positions, in)
+	}
+	return embed(dst, table, as[uint32](v), positions, in)
+}
+
+func embed[I rowvec.ID](dst rowvec.Matrix, table *Embedding, ids []I, positions rowvec.Matrix, in *Input) error {
+	if in.placed {
+		return rowvec.EmbedAt(dst, table.weight, ids, table.scale, positions, in.at)
+	}
+	return rowvec.Embed(dst, table.weight, ids, table.scale, positions, in.start, in.seq)
+}
+
 func (v view) dots(dst, a, table rowvec.Matrix) error {
 	if v.wide() {
 		return rowvec.Dots(dst, a, table, as[uint64](v))
