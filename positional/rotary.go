@@ -59,8 +59,9 @@ func Interleaved() RotaryOption {
 func Scaled(s Scaling) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.scaling = s }) }
 
 // Table has cosines and sines of the first length positions kept in memory, 4*Dim bytes for each, as decoders want them that
-// rotate few rows at a time, at positions of their own. It changes no bit of any result. With a Scaling by length, it
-// serves the lengths that a model was trained on alone.
+// rotate few rows at a time, at positions of their own: otherwise only one position after the other, or the same one again, is
+// quick to compute. It changes no bit of any result. With a Scaling by length, it serves the lengths that a model was trained
+// on alone.
 func Table(length int) RotaryOption {
 	return rotaryOption(func(r *rotarySettings) { r.length = length })
 }

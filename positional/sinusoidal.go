@@ -16,7 +16,9 @@ import (
 //
 // An odd dim has one sine more than cosines. Options change the base 10000 and the order of the columns. Each element is off
 // by less than 3e-8, half a unit in the last place of a float32 next to 1, at every position however far, and has the
-// same bits on every machine and however it was asked for.
+// same bits on every machine and however it was asked for. Positions that are not in the table are computed in steps from a
+// multiple of 256 below them, or from where the last call has come to: one after the other, as decoders ask for them, takes a
+// step each.
 type Sinusoidal struct {
 	sinusoidalSettings
 	waves *waves
@@ -81,7 +83,7 @@ func (s *sinusoidalSettings) waves(dim int) *waves {
 // NewSinusoidal returns the encoding with a table of its first positions, length x dim; the others are computed when they
 // are asked for. A length of 0 is no table at all. It is a ShapeError if length is below 0 or dim below 1, or if the
 // table cannot be addressed, and a ValueError if the base is not above 1 and finite. Beside the table, it keeps
-// 40 bytes for each column.
+// 40 bytes for each column, and 20 KiB for each goroutine that computes at once, until a collection of garbage finds them idle.
 func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, error) {
 	const op = "positional.NewSinusoidal"
 	if err := check.AtLeast(op, "length", length, 0); err != nil {

@@ -205,8 +205,8 @@ func TestStepsAccuracy(t *testing.T) {
 		w.set(1, freq, cosine)
 		w.ready()
 		for _, pos := range []int{0, block, 5 * block, 1<<24 - block, 1<<31 - block} {
-			var s state
-			s.anchor(w, 0, pos)
+			s := state{start: -1}
+			s.seek(w, 0, pos, 0)
 			kernels.Sinusoids(rowvec.Matrix{Cols: 3}, block-1, s.x[:], s.y[:], w.Twice)
 			sin, cos := freq.Times(uint64(pos) + block - 1).SinCos()
 			off := max(math.Abs(s.x[0]-sin), math.Abs(s.x[1]-cos), math.Abs(s.x[2]))
@@ -484,6 +484,53 @@ func TestFirstRow(t *testing.T) {
 					t.Errorf("%s: PE(0, %d) of %d is %g", l.name, j, dim, x)
 				}
 			}
+		}
+	}
+}
+
+// TestGoingOn asks for positions as decoders do, one after the other and the same one again, and otherwise too: what has been
+// asked for before changes nothing.
+func TestGoingOn(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	const limit = 3 * block
+	for _, dim := range []int{1, 30, tileWidth, tileWidth + 3} {
+		table, s := sinusoidal(t, limit, dim).Table(), sinusoidal(t, 0, dim)
+		var last, pos int
+		for step := range 400 {
+			switch k := r.IntN(16); {
+			case k < 3:
+				pos = last // again
+			case k == 3:
+				pos += r.IntN(block / 2)
+			case k == 4:
+				pos -= r.IntN(block / 2)
+			case k == 5:
+				pos = block - 2
+			case k == 6:
+				pos = r.IntN(limit)
+			}
+			n := 1
+			if r.IntN(4) == 0 {
+				n = 1 + r.IntN(block+9)
+			}
+			pos = min(max(pos, 0), limit-n)
+			x := matrix(r, n, dim, 2)
+			if step%5 == 0 {
+				for i := range n {
+					clear(x.Row(i))
+				}
+				if err := s.AddTo(x, n, pos); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := s.Fill(x, pos); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				if !slices.Equal(x.Row(i), table.Row(pos+i)) {
+					t.Fatalf("step %d, %d columns: position %d of %d from %d on", step, dim, pos+i, n, pos)
+				}
+			}
+			last, pos = pos, pos+n
 		}
 	}
 }
