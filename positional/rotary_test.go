@@ -359,7 +359,7 @@ func TestRotaryByLength(t *testing.T) {
 func TestRotaryErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(45, 1))
 	m := func(rows, cols int) rowvec.Matrix { return matrix(rng, rows, cols, 0) }
-	r := rotary(t, 4, Table(8))
+	r, without := rotary(t, 4, Table(8)), rotary(t, 4)
 	dst, src := m(6, 10), m(6, 10)
 	at := []int{0, 1, 2, 3, 4, 5}
 	narrow, short, shifted, negative := src, src, dst, src
@@ -417,6 +417,10 @@ func TestRotaryErrors(t *testing.T) {
 		"early":         {func() error { return r.Apply(dst, src, 2, 3, -1) }, op + "Apply: start is -1, want at least 0"},
 		"late": {func() error { return r.Apply(dst, src, 2, 3, math.MaxInt-2) },
 			fmt.Sprintf(op+"Apply: start is %d, want at most %d", math.MaxInt-2, math.MaxInt-3)},
+		"early without table": {func() error { return without.Apply(dst, src, 2, 3, -1) }, op + "Apply: start is -1, want at least 0"},
+		"late without table": {func() error { return without.Apply(dst, src, 2, 3, math.MaxInt-2) },
+			fmt.Sprintf(op+"Apply: start is %d, want at most %d", math.MaxInt-2, math.MaxInt-3)},
+		"far from table": {func() error { return r.Apply(inTable, m(1, 10), 2, 1, 100) }, op + "Apply: dst overlaps table"},
 		"overlap":        {func() error { return r.Apply(few, shifted, 2, 1, 0) }, op + "Apply: dst overlaps src"},
 		"table overlaps": {func() error { return r.Apply(inTable, m(1, 10), 2, 1, 0) }, op + "Apply: dst overlaps table"},
 		"nothing":        {func() error { return r.Apply(m(0, 10), m(0, 10), 2, 0, -1) }, ""},
@@ -470,7 +474,7 @@ func TestRotaryString(t *testing.T) {
 func TestRotaryNoAllocation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(46, 1))
 	x, y := matrix(rng, 600, 16, 0), matrix(rng, 600, 16, 0)
-	at, angles := make([]int, 600), matrix(rng, 5, 8, 0)
+	at, angles, few := make([]int, 600), matrix(rng, 5, 8, 0), matrix(rng, 5, 16, 0)
 	for i := range at {
 		at[i] = i * 7 % 450
 	}
@@ -478,7 +482,7 @@ func TestRotaryNoAllocation(t *testing.T) {
 		isatest.NoAllocation(t, r.String(), func() {
 			for _, err := range [...]error{
 				r.Apply(x, y, 2, 300, 0), r.Backward(x, x, 2, 300, 0), r.ApplyAt(y, x, 2, at), r.BackwardAt(y, y, 2, at),
-				r.Angles(angles, 3),
+				r.Apply(few, few, 2, 5, 98), r.ApplyAt(few, few, 2, at[:5]), r.ApplyAt(few, few, 2, at[60:65]), r.Angles(angles, 3),
 			} {
 				if err != nil {
 					t.Error(err)
