@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/lookup"
 	"github.com/rowvec/rowvec/positional"
@@ -142,9 +143,10 @@ func TestFrequencyInLayers(t *testing.T) {
 }
 
 // TestEachPartOfInputsApart has a result share memory with one part of an input that has all of them, or that one alone,
-// which an Embedding has no use for.
+// which an Embedding has no use for, nor a Bag for most.
 func TestEachPartOfInputsApart(t *testing.T) {
 	e := must(lookup.FromMatrix(filled(7, 2)))
+	bag := must(lookup.NewBag(e, lookup.Sum))
 	for _, shared := range []string{"ids", "weights", "positions", "types", "offsets"} {
 		for _, alone := range []bool{false, true} {
 			memory := make([]float32, 16)
@@ -173,23 +175,43 @@ func TestEachPartOfInputsApart(t *testing.T) {
 			if !alone || shared == "weights" {
 				in = in.Weighted(weights)
 			}
-			err := e.Forward(rowvec.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: memory}, in)
-			if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Src != shared {
-				t.Errorf("%s, alone %v: %v", shared, alone, err)
+			for _, err := range []error{
+				e.Forward(rowvec.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: memory}, in),
+				bag.Forward(rowvec.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: memory}, in),
+			} {
+				if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Src != shared {
+					t.Errorf("%s, alone %v: %v", shared, alone, err)
+				}
 			}
 		}
 	}
 }
 
-// TestLengthsOfInputs: there is one for each id of what an Embedding has no use for.
+// TestLengthsOfInputs: there is one for each id of what an Embedding has no use for, nor a Bag, and a row for each bag.
 func TestLengthsOfInputs(t *testing.T) {
 	e := must(lookup.FromMatrix(filled(7, 2)))
-	in, out := lookup.Sequence([]int{1, 2}), newMatrix(t, 2, 2)
+	bag := must(lookup.NewBag(e, lookup.Sum))
+	ids, out := []int{1, 2}, newMatrix(t, 2, 2)
+	in := lookup.Sequence(ids)
+	one := check.Window(out, 0, 1, 0, 2)
 	for want, in := range map[string]lookup.Input{
 		"len(positions) is 1, want 2": in.At([]int{0}),
 		"len(types) is 3, want 2":     in.Types([]int{0, 0, 0}),
 	} {
 		if err := e.Forward(out, in); err == nil || err.Error() != "rowvec: lookup.Embedding.Forward: "+want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if err := bag.Forward(one, in); err == nil || err.Error() != "rowvec: lookup.Bag.Forward: "+want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for want, in := range map[string]lookup.Input{
+		"dst.Rows is 2, want 3":      lookup.RaggedFrom(ids, []int{0, 1, 2}),
+		"seq is 0, want at least 1":  lookup.Batch(ids, 0),
+		"seq is -1, want at least 1": lookup.Batch(ids, -1),
+		"dst.Rows is 2, want 1":      in,
+	} {
+		if err := bag.Forward(out, in); err == nil || err.Error() != "rowvec: lookup.Bag.Forward: "+want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

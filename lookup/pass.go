@@ -140,8 +140,8 @@ func (e *Embedding) workersFor(n, elements int) int {
 //	128 x 64    1250 1013   1095  939   1635 1355        128 x 768  15196 14714 14632 14155  21019 20444
 func forwardAtOnce(l *Layer, dst rowvec.Matrix, in *Input) bool {
 	e := l.tokens
-	if l.segments != nil || l.norm.on || e.maxNorm > 0 || e.Vocab() > math.MaxInt32 || in.typed || in.weights != nil ||
-		in.seq < 1 || in.Len()%in.seq != 0 || in.start < 0 || e.workersFor(in.Len(), tuning.ParallelElements) > 1 {
+	if l.segments != nil || l.norm.on || !e.takesAtOnce(in, tuning.ParallelElements) ||
+		in.weights != nil || in.seq < 1 || in.Len()%in.seq != 0 {
 		return false
 	}
 	if l.positions == nil {
@@ -152,6 +152,12 @@ func forwardAtOnce(l *Layer, dst rowvec.Matrix, in *Input) bool {
 		return false // others are computed
 	}
 	return in.ids.embed(dst, e, table, in) == nil
+}
+
+// takesAtOnce reports whether a kernel checks what has to be checked of an input, but for its shape, and one worker does it, for
+// which several pay from so many elements on.
+func (e *Embedding) takesAtOnce(in *Input, elements int) bool {
+	return e.maxNorm == 0 && e.Vocab() <= math.MaxInt32 && !in.typed && in.start >= 0 && e.workersFor(in.Len(), elements) == 1
 }
 
 func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.Mask) error {
