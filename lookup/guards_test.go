@@ -58,8 +58,8 @@ func TestNegativeIDsOfLongTables(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 || race.Enabled {
 		t.Skip("a slice that is not there")
 	}
-	memory := make([]float32, 2)
-	rows := int(uint64(math.MaxInt32) + 2)
+	memory, most := make([]float32, 2), uint64(math.MaxInt32)
+	rows := int(most + 2)
 	e := must(lookup.FromMatrix(rowvec.Matrix{Rows: rows, Cols: 1, Stride: 1, Data: unsafe.Slice(&memory[1], rows)}))
 	layer := must(lookup.NewLayer(e, must(positional.NewLearned(1, 1, 1))))
 	in, out := lookup.Sequence([]int32{math.MinInt32}), rowvec.Matrix{Rows: 1, Cols: 1, Stride: 1, Data: memory[:1]}
