@@ -498,6 +498,42 @@ func TestTrainingNoAllocation(t *testing.T) {
 	}
 }
 
+// TestBagNoAllocation: nor is there any for bags of one worker, few and many, in each form.
+func TestBagNoAllocation(t *testing.T) {
+	const dim = 8
+	ids, offsets, out := make([]uint32, 60), []int{0, 20, 20, 60}, newMatrix(t, 60, dim)
+	bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(1))), lookup.Sum))
+	for name, in := range map[string]lookup.Input{
+		"few": lookup.Batch(ids, 10), "many": lookup.Batch(ids, 1), "offsets": lookup.Ragged(ids, offsets),
+		"beginnings": lookup.RaggedFrom(ids, offsets[:3]), "places": lookup.Batch(ids, 10).At(make([]int, len(ids))),
+	} {
+		dst := out
+		dst.Rows = map[string]int{"few": 6, "many": 60, "offsets": 3, "beginnings": 3, "places": 6}[name]
+		isatest.NoAllocation(t, name, func() {
+			if err := bag.Forward(dst, in); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestBagPadding has a padding id that is not counted, also if it is the first of all.
+func TestBagPadding(t *testing.T) {
+	for _, padding := range []int{0, 2} {
+		e := must(lookup.FromMatrix(filled(4, 2), lookup.Padding(padding)))
+		out := newMatrix(t, 1, 2)
+		in := lookup.Sequence([]int{padding, 1, padding, 3})
+		if err := must(lookup.NewBag(e, lookup.Mean)).Forward(out, in); err != nil {
+			t.Fatal(err)
+		}
+		for j, x := range out.Data {
+			if want := (e.Weight().Row(1)[j] + e.Weight().Row(3)[j]) / 2; x != want {
+				t.Errorf("padding id %d: element %d is %v, want %v", padding, j, x, want)
+			}
+		}
+	}
+}
+
 // TestClipNotFinite: what is left of gradients whose norm is not finite is what PyTorch leaves.
 func TestClipNotFinite(t *testing.T) {
 	for _, c := range []struct{ first, norm, other float64 }{
