@@ -148,8 +148,8 @@ func forwardAtOnce(l *Layer, dst rowvec.Matrix, in *Input) bool {
 		return !in.placed && in.ids.gather(dst, e) == nil
 	}
 	table, limit := l.positions.Table(), l.positions.Limit()
-	if in.placed && table.Rows != limit || !in.placed && in.start > min(table.Rows, limit)-in.seq {
-		return false // others are computed
+	if in.placed && table.Rows != limit || in.start > min(table.Rows, limit)-in.seq {
+		return false // others are computed, or refused
 	}
 	return in.ids.embed(dst, e, table, in) == nil
 }

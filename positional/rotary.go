@@ -334,7 +334,7 @@ func (r *Rotary) checkApart(op, srcName string, dst, src rowvec.Matrix) error {
 //	  16 tokens, 1 head    457  276    406  304    408  357    738  460
 //	16 tokens, 12 heads   1547 1123   1438 1099   1294 1220   1337 1408
 func (r *Rotary) rotateFew(dst, src rowvec.Matrix, heads, seq, start int, inverse bool) bool {
-	if !r.few(dst, seq) || start < 0 || start > math.MaxInt-seq {
+	if !r.takesFew(dst, seq) || start < 0 || start > math.MaxInt-seq {
 		return false
 	}
 	rotation := rowvec.Rotation{Heads: heads, Interleaved: r.interleaved, Inverse: inverse}
@@ -349,15 +349,15 @@ func (r *Rotary) rotateFew(dst, src rowvec.Matrix, heads, seq, start int, invers
 
 // rotateFewAt is to rotateAt what rotateFew is to rotate, for positions in a table.
 func (r *Rotary) rotateFewAt(dst, src rowvec.Matrix, heads int, at []int, inverse bool) bool {
-	if !r.few(dst, len(at)) || slices.Max(at) >= r.table.Rows {
+	if !r.takesFew(dst, len(at)) || slices.Max(at) >= r.table.Rows {
 		return false
 	}
 	rotation := rowvec.Rotation{Heads: heads, Interleaved: r.interleaved, Inverse: inverse}
 	return rowvec.RotateAt(dst, src, rotation, r.table, at) == nil
 }
 
-// few reports whether n positions are few, rows of dst are for one worker, and no length decides on the turns.
-func (r *Rotary) few(dst rowvec.Matrix, n int) bool {
+// takesFew reports whether n positions are few, rows of dst are for one worker, and no length decides on the turns.
+func (r *Rotary) takesFew(dst rowvec.Matrix, n int) bool {
 	return n > 0 && n <= mostPositions && dst.Cols >= r.dim && r.workersFor(dst) == 1 &&
 		(r.scaling == nil || !r.scaling.ByLength())
 }
