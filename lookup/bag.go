@@ -154,28 +154,40 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 	return nil
 }
 
-// forwardAtOnce is to bags what the function by that name is to a layer. Offsets that do not say where the last bag ends, or that
-// more than fewBags have of one size, are left to parts. On a Zen 3, ns of a call by parts and so, of bags of 10 from a table in
-// cache, of one size and by offsets, medians of five programs of each in turn:
+// forwardAtOnce is to bags what the function by that name is to a layer. More than fewBags of one size, or by offsets without
+// the last, are left to parts. On a Zen 3, ns of a call by parts and so, of bags of 10 from a table in cache, medians of five
+// programs of each in turn:
 //
-//	 1 x 16    599  267    573  281       1 x 64     577  212     647  270       1 x 768    1063   630    1226   648
-//	16 x 16    989  620    917  441      16 x 64    1335  855    1402  772      16 x 768   15037 13933   14456 17593
+//	             of one size      by offsets   without the last
+//	 1 x  16     599    267       573    281       600    235
+//	 1 x  64     577    212       647    270       524    263
+//	 1 x 768    1063    630      1226    648       965    584
+//	16 x  16     989    620       917    441       881    583
+//	16 x  64    1335    855      1402    772      1286    859
+//	16 x 768   15037  13933     14456  17593     10523  10580
 func (b *Bag) forwardAtOnce(dst rowvec.Matrix, in *Input) bool {
-	e, n := b.tokens, in.Len()
-	if !e.takesAtOnce(in, 2*tuning.ParallelElements) || in.placed || in.open || in.weights != nil && b.pooling != Sum ||
+	e := b.tokens
+	if !e.takesAtOnce(in, 2*tuning.ParallelElements) || in.placed || in.weights != nil && b.pooling != Sum ||
 		e.padding >= 0 && in.ids.has(e.padding) {
 		return false
 	}
-	if in.ragged {
-		return b.pool(dst, in.ids, in.offsets, in.weights) == nil
+	var few [fewBags + 1]int
+	offsets := in.offsets
+	switch {
+	case in.open:
+		if len(offsets) > fewBags || in.apart("", "dst", dst) != nil {
+			return false
+		}
+		few[copy(few[:], offsets)] = in.Len()
+		offsets = few[:len(offsets)+1]
+	case !in.ragged:
+		if in.seq < 1 || in.sequences() > fewBags {
+			return false
+		}
+		offsets = few[:in.sequences()+1]
+		in.ends(offsets[1:], 0)
 	}
-	if in.seq < 1 || n/in.seq > fewBags {
-		return false
-	}
-	var offsets [fewBags + 1]int
-	bags := n / in.seq
-	in.ends(offsets[1:bags+1], 0)
-	return b.pool(dst, in.ids, offsets[:bags+1], in.weights) == nil
+	return b.pool(dst, in.ids, offsets, in.weights) == nil
 }
 
 // windowBags is the number of bags that one call of a kernel does.

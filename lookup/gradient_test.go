@@ -505,10 +505,13 @@ func TestBagNoAllocation(t *testing.T) {
 	bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(1))), lookup.Sum))
 	for name, in := range map[string]lookup.Input{
 		"few": lookup.Batch(ids, 10), "many": lookup.Batch(ids, 1), "offsets": lookup.Ragged(ids, offsets),
-		"beginnings": lookup.RaggedFrom(ids, offsets[:3]), "places": lookup.Batch(ids, 10).At(make([]int, len(ids))),
+		"beginnings": lookup.RaggedFrom(ids, offsets[:3]), "16 beginnings": lookup.RaggedFrom(ids, make([]int, 16)),
+		"17 beginnings": lookup.RaggedFrom(ids, make([]int, 17)), "places": lookup.Batch(ids, 10).At(make([]int, len(ids))),
 	} {
 		dst := out
-		dst.Rows = map[string]int{"few": 6, "many": 60, "offsets": 3, "beginnings": 3, "places": 6}[name]
+		dst.Rows = map[string]int{
+			"few": 6, "many": 60, "offsets": 3, "beginnings": 3, "16 beginnings": 16, "17 beginnings": 17, "places": 6,
+		}[name]
 		isatest.NoAllocation(t, name, func() {
 			if err := bag.Forward(dst, in); err != nil {
 				t.Fatal(err)

@@ -187,6 +187,17 @@ func TestEachPartOfInputsApart(t *testing.T) {
 	}
 }
 
+// TestBeginningsApart: the offsets of few bags are copied, and still nothing to write over.
+func TestBeginningsApart(t *testing.T) {
+	memory := make([]float32, 4)
+	offsets := unsafe.Slice((*int)(unsafe.Pointer(unsafe.SliceData(memory))), 1)
+	bag := must(lookup.NewBag(must(lookup.FromMatrix(filled(3, 2))), lookup.Sum))
+	err := bag.Forward(rowvec.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: memory}, lookup.RaggedFrom([]int{1, 2}, offsets))
+	if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Src != "offsets" {
+		t.Error(err)
+	}
+}
+
 // TestLengthsOfInputs: there is one for each id of what an Embedding has no use for, nor a Bag, and a row for each bag.
 func TestLengthsOfInputs(t *testing.T) {
 	e := must(lookup.FromMatrix(filled(7, 2)))
@@ -207,6 +218,8 @@ func TestLengthsOfInputs(t *testing.T) {
 	}
 	for want, in := range map[string]lookup.Input{
 		"dst.Rows is 2, want 3":      lookup.RaggedFrom(ids, []int{0, 1, 2}),
+		"offsets[0] is 1, want 0":    lookup.RaggedFrom(ids, []int{1, 2}),
+		"offsets[0] is -1, want 0":   lookup.RaggedFrom(ids, []int{-1, 1}),
 		"seq is 0, want at least 1":  lookup.Batch(ids, 0),
 		"seq is -1, want at least 1": lookup.Batch(ids, -1),
 		"dst.Rows is 2, want 1":      in,
