@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -482,23 +483,23 @@ func TestSegmentStream(t *testing.T) {
 	defer tuning.Lower()()
 	do := forward.Do
 	defer func() { forward.Do = do }()
-	streamed := 0
+	var streamed atomic.Int64
 	forward.Do = func(r forward.Rows) int {
 		if r.Stream {
-			streamed++
+			streamed.Add(1)
 		}
 		return do(r)
 	}
 	const dim, n = 16, 100
 	ids, _ := randomIDs[int](n)
 	for kind, layer := range layers(t, dim, 2) {
-		streamed = 0
+		streamed.Store(0)
 		if err := layer.Forward(newMatrix(t, n, dim), lookup.Sequence(ids)); err != nil {
 			t.Fatal(err)
 		}
 		whole := map[string]bool{"none": true, "scaled": true, "learned": true, "sinusoidal": true, "computed": true, "segments": true}
-		if whole[kind] != (streamed > 0) {
-			t.Errorf("%s: %d calls are told to write past the caches", kind, streamed)
+		if whole[kind] != (streamed.Load() > 0) {
+			t.Errorf("%s: %d calls are told to write past the caches", kind, streamed.Load())
 		}
 	}
 }
