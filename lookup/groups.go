@@ -18,7 +18,7 @@ type groups struct {
 	offsets []int // those of row r are at[offsets[r]:offsets[r+1]]; one more than there are rows
 
 	keys, spare []uint64 // an id, and in the lowest bits its place
-	counts      [1 << digitBits]int
+	counts      [2][1 << digitBits]int
 }
 
 // sized returns a slice of n elements, whatever they are: x, if there is room.
@@ -49,10 +49,12 @@ func (g *groups) group(op string, ids view, except, limit int) error {
 	rows, last := 0, uint64(math.MaxUint64)
 	for i, key := range g.keys {
 		g.at[i] = int(key & (1<<shift - 1))
-		if id := key >> shift; id != last {
-			g.ids[rows], g.offsets[rows] = int(id), i
-			rows, last = rows+1, id
+		id := key >> shift
+		g.ids[rows], g.offsets[rows] = int(id), i
+		if id != last { // without a branch
+			rows++
 		}
+		last = id
 	}
 	g.offsets[rows] = n
 	g.ids, g.offsets = g.ids[:rows], g.offsets[:rows+1]
@@ -79,45 +81,82 @@ func pack[I uint32 | uint64](keys []uint64, ids []I, except, limit uint64, shift
 const (
 	// digitBits is the most bits of an id that one pass of sort goes by: its counts take 16 KiB of the first-level cache.
 	digitBits = 11
+	// keyCost is what a pass takes for a key, where 1 is what it takes for a count.
+	keyCost = 4
 	// fewKeys are sorted by comparison, without counts.
-	fewKeys = 64
+	fewKeys = 40
 )
 
-// sort orders the keys, whose places ascend, by the bits that ids have: a radix sort from the lowest digit on, with digits
-// of equal size.
+// digit returns the size of the digits, all of one size, by which a radix sort of n keys by so many bits does the least: a pass
+// sees to each of its counts, and to each key.
+func digit(width, n int) int {
+	passes := max(1, (width+digitBits-1)/digitBits)
+	size := (width + passes - 1) / passes
+	for {
+		smaller := (width + passes) / (passes + 1)
+		if (passes+1)<<smaller+keyCost*n >= passes<<size {
+			return size
+		}
+		passes, size = passes+1, smaller
+	}
+}
+
+// sort orders the keys, whose places ascend, by the bits that ids have: a radix sort from the lowest digit on, which counts
+// the next digit of keys while it moves them by one. On a Zen 3, us for so many keys of so many bits, in as few passes as there
+// can be, each of which counts first, and so, medians of 41 interleaved rounds:
+//
+//	keys     uniform, 10 bits   16 bits      20 bits      24 bits      Zipf, 16 bits   20 bits
+//	   64     1.55   0.52     1.55  0.86   2.09  1.64   1.56  1.03      1.56  0.93    1.55  1.17
+//	  128     1.61   0.93     1.68  1.81   5.10  2.28   2.25  2.02      1.74  1.53    3.16  1.79
+//	1,024     5.14   3.83     9.12  6.52   10.7  9.49   12.7  8.73      10.8  7.40    12.6  10.1
+//	8,192     38.2   25.1     69.5  46.0    101  72.2    101  67.0      83.6  56.3    84.2  59.7
+//
+// Steps with SGD of 8,192 Zipf ids of 1,000,000 x 64 take 35.7 and not 37.9 ns per id, x 16 18.5 and not 21.7, gradients
+// 22.6 and not 25.7, 15.6 and not 18.8. 64 keys had been sorted by comparison; of 40 that is as quick.
 func (g *groups) sort(shift, width int) {
 	n := len(g.keys)
 	if n <= fewKeys {
 		slices.Sort(g.keys)
 		return
 	}
-	passes := (width + digitBits - 1) / digitBits
-	if passes == 0 {
+	if width == 0 {
 		return
 	}
 	g.spare = sized(g.spare, n)
 	from, to := g.keys, g.spare
-	digit := (width + passes - 1) / passes
-	counts := g.counts[:1<<digit]
+	digit := digit(width, n)
+	counts, next := g.counts[0][:1<<digit], g.counts[1][:1<<digit]
 	mask := uint64(len(counts) - 1)
-	for end := shift + width; shift < end; shift += digit {
-		clear(counts)
-		for _, key := range from {
-			counts[key>>shift&mask]++
-		}
+	clear(counts)
+	for _, key := range from {
+		counts[key>>shift&mask]++
+	}
+	for last := shift + width - digit; ; shift += digit {
 		first := 0
 		for d, count := range counts {
 			counts[d] = first
 			first += count
 		}
+		if shift >= last {
+			for _, key := range from {
+				d := key >> shift & mask
+				i := counts[d]
+				counts[d] = i + 1
+				to[i] = key
+			}
+			break
+		}
+		clear(next)
 		for _, key := range from {
 			d := key >> shift & mask
-			to[counts[d]] = key
-			counts[d]++
+			i := counts[d]
+			counts[d] = i + 1
+			to[i] = key
+			next[key>>(shift+digit)&mask]++
 		}
-		from, to = to, from
+		from, to, counts, next = to, from, next, counts
 	}
-	g.keys, g.spare = from, to
+	g.keys, g.spare = to, from
 }
 
 // sums adds up rows by groups.

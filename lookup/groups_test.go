@@ -21,7 +21,7 @@ func TestGroups(t *testing.T) {
 		if uint64(int(limit)) != limit || int(limit) < 0 {
 			continue
 		}
-		for _, n := range []int{0, 1, 2, 7, 64, 65, 300, 5000} {
+		for _, n := range []int{0, 1, 2, 7, 40, 41, 64, 130, 300, 5000} {
 			for round, most := range []uint64{limit, min(limit, 3), limit} { // few different ones, too
 				ids := make([]uint64, n)
 				for i := range ids {
