@@ -27,6 +27,8 @@ type rowArgs struct {
 	far int // short rows that have one to prefetch
 	//lint:ignore U1000 likewise
 	next uintptr // row to prefetch meanwhile
+	//lint:ignore U1000 likewise
+	posEnd uintptr // span bytes behind positions
 
 	n        int // rows to do
 	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
