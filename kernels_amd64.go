@@ -14,9 +14,9 @@ import (
 
 // Where AVX-512 pays, measured on a Zen 5, ns per row with AVX2 and with AVX-512, medians of interleaved rounds:
 //
-//   - Rows narrower than wideColumns are better off with parts of AVX2's vectors than with masks. 1,000 rows: gather
-//     1.07 and 2.29 at 1 column, 1.74 and 1.99 at 24, 2.46 and 2.35 at 31; scatter-add 2.01 and 3.59, 1.96 and 2.60,
-//     3.12 and 3.24.
+//   - Rows of up to shortColumns are done with vectors of AVX2 that overlap (SHORT_ROWS in kernels_amd64.s).
+//   - Updates of rows narrower than wideColumns are better off with parts of AVX2's vectors than with masks, as
+//     kernels_update_amd64.go shows.
 //   - Copies of wide rows within the caches are no faster: 1,000 x 512 42.1 and 44.0, 1,000 x 256 19.4 and 20.2, 200 x
 //     768 57.5 and 58.9; but 1,000 x 128 9.5 and 9.3. Nor are those of rows of more than wholeBytes from anywhere: on a
 //     Zen 4, 125,000 x 4,096 1423 and 1556.
@@ -24,8 +24,9 @@ import (
 //     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
 //     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
 const (
-	wideColumns = 32
-	copyColumns = 256
+	shortColumns = 32
+	wideColumns  = 32
+	copyColumns  = 256
 )
 
 // mixedBytes is how long the blocks of a row may be for their vectors to be done in the order 2, 0, 3, 1 (MIXED in
@@ -70,7 +71,7 @@ func streams(linear *Matrix) bool {
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return a.wide512() && (k != opGather || a.cols < copyColumns || a.ahead > 0 && a.cols <= wholeBytes/4)
+	return a.wide512() && a.cols > shortColumns && (k != opGather || a.cols < copyColumns || a.ahead > 0 && a.cols <= wholeBytes/4)
 }
 
 // wide512 reports whether the rows are wide enough for AVX-512.
@@ -103,18 +104,18 @@ const linearAhead = 2 << 10
 // of columns from memory up to 4. ns per row with linearAhead and with this, AVX-512:
 //
 //	windows, rows of the table        gather        scatter-add
-//	16 windows of 32, 1,000,000       29 and 14     44 and 16
 //	26 of 64, 1,000,000               53 and 34     48 and 38
 //	8 of 128, 1,000,000               108 and 86    125 and 109
 //	4 of 256, 200,000                 182 and 148   209 and 164
 //	2 of 384, 50,257                  292 and 256   304 and 249
 //	2 of 768, 50,257                  491 and 391   474 and 359
 //
-// The dense gradient of two workers, who take half of the columns each, 50,257 x 768, 2,048 ids: 211 and 187; 16,384: 297 and
+// Rows of up to shortColumns do without: 16 windows of 32, 1,000,000, gather 9.5 so and 8.6 by SHORT_ROWS, scatter-add 10.0 and
+// 8.6. The dense gradient of two workers, who take half of the columns each, 50,257 x 768, 2,048 ids: 211 and 187; 16,384: 297 and
 // 239; 1,000,000 x 128, 65,536: 44 and 36.
 func windowAhead(linear *Matrix) uintptr {
 	bytes := linear.Cols * 4
-	if linear.Cols == linear.Stride || linear.Cols < wideColumns || bytes > 2*linearAhead {
+	if linear.Cols == linear.Stride || linear.Cols <= shortColumns || bytes > 2*linearAhead {
 		return 0
 	}
 	return uintptr((linearAhead + bytes - 1) / bytes * linear.Stride * 4)

@@ -12,17 +12,17 @@
 	MOVQ DX, rowArgs_posEnd(BX);     \
 	ADDQ rowArgs_posFirst(BX), R11
 
-// POSITION finds the row of positions by its id where there are such ids; a counted one is there already.
-#define POSITION(counted) \
-	MOVQ  rowArgs_at(BX), DX;                \
-	TESTQ DX, DX;                            \
-	JEQ   counted;                           \
-	ID(DX, rowArgs_atWide(BX), R9, R11);     \
-	CMPQ  R11, rowArgs_posLimit(BX);         \
-	JAE   done;                              \
-	IMULQ rowArgs_posStride(BX), R11;        \
-	ADDQ  rowArgs_positions(BX), R11;        \
-counted:
+// POSITION finds the row of positions by its id where there are such ids; a counted one is there already. DX is 0 then.
+#define POSITION \
+	MOVQ  rowArgs_at(BX), DX;            \
+	TESTQ DX, DX;                        \
+	JEQ   10(PC);                        \
+	ID(DX, rowArgs_atWide(BX), R9, R11); \
+	CMPQ  R11, rowArgs_posLimit(BX);     \
+	JAE   done;                          \
+	IMULQ rowArgs_posStride(BX), R11;    \
+	ADDQ  rowArgs_positions(BX), R11;    \
+	XORL  DX, DX
 
 // POSITION_NEXT counts.
 #define POSITION_NEXT \
@@ -76,40 +76,82 @@ counted:
 
 // AVX2
 
-// SHORT_ROWS does rows of up to 16 columns with two vectors for each, or parts of them: one at its left end and one at its
-// right, which overlap; 1, 4 and 8 columns have a left one only. Both are computed before either is stored. For each size of
+// SHORT_ROWS does rows of up to shortColumns with one or two vectors, or parts of them, at the left end of a row and as many
+// at its right, which overlap; 1, 4 and 8 columns have a left one only. All are computed before any is stored. For each size of
 // ids there are two loops, whose only branch taken is their own: one prefetches rows, as long as there are ids ahead, the other
-// does what is left, and all of tables that sit in cache. FOURS may do single columns before that.
+// does what is left, and all of tables that sit in cache. FOURS may do single columns before that. FIRST finds a row of
+// positions, and NEXT goes on.
 //
 // On a Zen 4, ns per id of a gather and of a scatter-add, with a right vector of 4 and 8 columns and with none: 100 x 4 0.90
-// and 0.71, 1.02 and 0.80; 50,257 x 4 1.20 and 1.10, 1.48 and 1.24; 50,257 x 8 1.51 and 1.35, 1.90 and 1.54. Embed by COLUMNS
-// and so: 1,000 x 1 2.62 and 1.08, x 8 2.39 and 1.39, x 16 2.66 and 1.80; 20,000 x 12 3.5 and 2.5; 50,257 x 8 3.2 and 1.8;
-// 1,000,000 x 16 8.1 and 6.8.
+// and 0.71, 1.02 and 0.80; 50,257 x 4 1.20 and 1.10, 1.48 and 1.24; 50,257 x 8 1.51 and 1.35, 1.90 and 1.54. By COLUMNS, with
+// AVX-512 from 32 columns on, and so, medians of 61 interleaved rounds:
 //
-// Registers: AX ids of rows to prefetch, R10 for a moment, CX bytes from the left vector to the right one, or of the row, DX
+//	table              gather       scatter-add  embed            table              gather       scatter-add  embed
+//	     1,000 x 1                               2.62  1.08          50,257 x 24     5.04  4.31   4.80  4.12   5.27  4.43
+//	     1,000 x 8                               2.39  1.39       1,000,000 x 16                               8.05  6.84
+//	     1,000 x 16                              2.66  1.80       1,000,000 x 17     8.50  7.34   8.95  8.33   9.25  8.72
+//	     1,000 x 17    3.21  2.33   3.25  2.90   3.60  3.34       1,000,000 x 24     8.40  6.99   8.90  7.89   9.25  8.24
+//	     1,000 x 24    3.46  1.97   3.21  2.13   3.76  2.88       1,000,000 x 30    10.53  9.78  11.02  9.42  11.89 10.05
+//	     1,000 x 32    2.43  2.26   2.90  2.41   3.47  3.41       1,000,000 x 32     8.77  7.39   9.05  8.01   9.66  8.58
+//
+// Registers: AX ids of rows to prefetch, R10 for a moment, CX bytes from the left vectors to the right ones, or of the row, DX
 // zero, R11 stride of linear rows or row of positions, R12 limit of ids, R13 stride of the table.
 
-#define SHORT_ROW(KERNEL, RIGHT, OUT, NEXT, MOVE, STORE, rows, scale, v0, v1, v2, v3) \
-	CMPQ  R10, R12;                             \
-	JAE   done;                                 \
-	IMULQ R13, R10;                             \
-	ADDQ  SI, R10;                              \
-	KERNEL(MOVE, LATER, scale, 0, DX, v0, v1);  \
-	RIGHT(MOVE, LATER, scale, 0, CX, v2, v3);   \
-	MOVE(v0, (OUT));                            \
-	STORE(v2, (OUT)(CX*1));                     \
-	NEXT;                                       \
-	INCQ  R9;                                   \
+#define LEFT(KERNEL, OUT, MOVE, scale, v0, v1) \
+	KERNEL(MOVE, LATER, scale, 0, DX, v0, v1); \
+	MOVE(v0, (OUT))
+
+#define BOTH(KERNEL, OUT, MOVE, scale, v0, v1, v2, v3) \
+	KERNEL(MOVE, LATER, scale, 0, DX, v0, v1); \
+	KERNEL(MOVE, LATER, scale, 0, CX, v2, v3); \
+	MOVE(v0, (OUT));                           \
+	MOVE(v2, (OUT)(CX*1))
+
+#define BODY1(KERNEL, OUT) LEFT(KERNEL, OUT, SINGLE, X15, X0, X1)
+#define BODY3(KERNEL, OUT) BOTH(KERNEL, OUT, PAIR, X15, X0, X1, X2, X3)
+#define BODY4(KERNEL, OUT) LEFT(KERNEL, OUT, VECTOR, X15, X0, X1)
+#define BODY7(KERNEL, OUT) BOTH(KERNEL, OUT, VECTOR, X15, X0, X1, X2, X3)
+#define BODY8(KERNEL, OUT) LEFT(KERNEL, OUT, VECTOR, Y15, Y0, Y1)
+#define BODY16(KERNEL, OUT) BOTH(KERNEL, OUT, VECTOR, Y15, Y0, Y1, Y2, Y3)
+
+// The order of columns is that of MIXED.
+#define BODY32(KERNEL, OUT) \
+	KERNEL(VECTOR, LATER, Y15, 0, CX, Y4, Y5);  \
+	KERNEL(VECTOR, LATER, Y15, 0, DX, Y0, Y1);  \
+	KERNEL(VECTOR, LATER, Y15, 32, CX, Y6, Y7); \
+	KERNEL(VECTOR, LATER, Y15, 32, DX, Y2, Y3); \
+	VMOVUPS Y4, (OUT)(CX*1);                    \
+	VMOVUPS Y0, (OUT);                          \
+	VMOVUPS Y6, 32(OUT)(CX*1);                  \
+	VMOVUPS Y2, 32(OUT)
+
+#define SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rows) \
+	CMPQ  R10, R12;    \
+	JAE   done;        \
+	IMULQ R13, R10;    \
+	ADDQ  SI, R10;     \
+	FIRST;             \
+	BODY(KERNEL, OUT); \
+	NEXT;              \
+	INCQ  R9;          \
 	CMPQ  R9, rows
 
-// SHORT_AHEAD prefetches the row with the id in R10: its first line, and that of its last byte, which is number CX+last.
-#define SHORT_AHEAD(last) \
+// SHORT_AHEAD prefetches the row with the id in R10: its first lines, and that of its last byte, which is number CX+last.
+#define SHORT_AHEAD(LINES, last) \
 	IMULQ R13, R10;             \
 	ADDQ  SI, R10;              \
-	PREFETCHT1 (R10);           \
+	LINES(R10);                 \
 	PREFETCHT1 last(R10)(CX*1)
 
-#define SHORT_LOOPS(KERNEL, RIGHT, OUT, NEXT, MOVE, STORE, last, farNarrow, farWide, near, narrow, wide, scale, v0, v1, v2, v3) \
+// Rows of more than 8 columns have as many lines of linear rows prefetched, which takes 0.85 to 0.95 of the time where those
+// are in no cache (1,000,000 x 16 gather 7.1 and 6.7, scatter-add 7.7 and 7.2, embed 8.2 and 7.5), and makes no difference
+// otherwise; 50,257 x 8 would take 1.37 and 1.48. BEYOND is the line behind the row.
+
+#define LINE1_LINEAR(row) LINE1(row); PREFETCHT1 const_linearAhead(DI)
+#define LINES2_LINEAR(row) LINES2(row); PREFETCHT1 const_linearAhead(DI); PREFETCHT1 (const_linearAhead+64)(DI)
+#define LINES2_BEYOND(row) LINES2_LINEAR(row); PREFETCHT1 127(row)(CX*1)
+
+#define SHORT_LOOPS(KERNEL, BODY, OUT, FIRST, NEXT, LINES, last, farNarrow, farWide, near, narrow, wide) \
 	MOVQ  rowArgs_ahead(BX), R10;               \
 	TESTQ R10, R10;                             \
 	JEQ   near;                                 \
@@ -125,16 +167,16 @@ counted:
 	LEAQ  (R8)(R10*8), AX;                      \
 farWide: \
 	MOVQ  (AX)(R9*8), R10;                      \
-	SHORT_AHEAD(last);                          \
+	SHORT_AHEAD(LINES, last);                   \
 	MOVQ  (R8)(R9*8), R10;                      \
-	SHORT_ROW(KERNEL, RIGHT, OUT, NEXT, MOVE, STORE, rowArgs_far(BX), scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_far(BX)); \
 	JLT   farWide;                              \
 	JMP   near;                                 \
 farNarrow: \
 	MOVL  (AX)(R9*4), R10;                      \
-	SHORT_AHEAD(last);                          \
+	SHORT_AHEAD(LINES, last);                   \
 	MOVL  (R8)(R9*4), R10;                      \
-	SHORT_ROW(KERNEL, RIGHT, OUT, NEXT, MOVE, STORE, rowArgs_far(BX), scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_far(BX)); \
 	JLT   farNarrow;                            \
 near: \
 	CMPQ  R9, rowArgs_n(BX);                    \
@@ -144,12 +186,12 @@ near: \
 	PCALIGN $32;                                \
 narrow: \
 	MOVL  (R8)(R9*4), R10;                      \
-	SHORT_ROW(KERNEL, RIGHT, OUT, NEXT, MOVE, STORE, rowArgs_n(BX), scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_n(BX)); \
 	JLT   narrow;                               \
 	JMP   done;                                 \
 wide: \
 	MOVQ  (R8)(R9*8), R10;                      \
-	SHORT_ROW(KERNEL, RIGHT, OUT, NEXT, MOVE, STORE, rowArgs_n(BX), scale, v0, v1, v2, v3); \
+	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_n(BX)); \
 	JLT   wide;                                 \
 	JMP   done
 
@@ -199,10 +241,10 @@ fours: \
 rows1:
 
 #define NO_FOURS(KERNEL)
-#define NOTHING(LOAD, STORE, scale, off, at, x, y)
+#define NOTHING
 
 // STRIDE has the stride of linear rows in R11, by which STRIDE_NEXT goes on: from memory it takes 2 to 18 percent longer.
-// Embed, whose row of positions is there, reads it (COUNTED_NEXT), and has positions by ids wait for the loops of longer rows.
+// Embed, whose row of positions is there, has to.
 
 #define STRIDE \
 	MOVQ rowArgs_linearStride(BX), R11
@@ -210,22 +252,20 @@ rows1:
 #define STRIDE_NEXT \
 	ADDQ R11, DI
 
-#define COUNTED \
-	CMPQ rowArgs_at(BX), $0; \
-	JNE  wider
-
-#define COUNTED_NEXT \
+#define POSITION_STRIDE_NEXT \
 	ADDQ rowArgs_linearStride(BX), DI; \
 	POSITION_NEXT
 
-#define SHORT_ROWS(KERNEL, OUT, FOURS, BEGIN, NEXT) \
-	CMPQ AX, $16;                       \
+#define SHORT_ROWS(KERNEL, OUT, FOURS, BEGIN, FIRST, NEXT) \
+	CMPQ AX, $const_shortColumns;       \
 	JGT  wider;                         \
 	BEGIN;                              \
 	MOVQ rowArgs_limit(BX), R12;        \
 	MOVQ rowArgs_tableStride(BX), R13;  \
 	XORL DX, DX;                        \
 	LEAQ (AX*4), CX;                    \
+	CMPQ AX, $16;                       \
+	JGT  upTo32;                        \
 	CMPQ AX, $8;                        \
 	JGT  upTo16;                        \
 	JEQ  eight;                         \
@@ -235,52 +275,56 @@ rows1:
 	CMPQ AX, $2;                        \
 	JGE  upTo3;                         \
 	FOURS(KERNEL);                      \
-	SHORT_LOOPS(KERNEL, NOTHING, OUT, NEXT, SINGLE, LATER, -1, farNarrow1, farWide1, near1, narrow1, wide1, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, BODY1, OUT, FIRST, NEXT, LINE1, -1, farNarrow1, farWide1, near1, narrow1, wide1); \
 four: \
-	SHORT_LOOPS(KERNEL, NOTHING, OUT, NEXT, VECTOR, LATER, -1, farNarrow4, farWide4, near4, narrow4, wide4, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, BODY4, OUT, FIRST, NEXT, LINE1, -1, farNarrow4, farWide4, near4, narrow4, wide4); \
 eight: \
-	SHORT_LOOPS(KERNEL, NOTHING, OUT, NEXT, VECTOR, LATER, -1, farNarrow8, farWide8, near8, narrow8, wide8, Y15, Y0, Y1, Y2, Y3); \
+	SHORT_LOOPS(KERNEL, BODY8, OUT, FIRST, NEXT, LINE1, -1, farNarrow8, farWide8, near8, narrow8, wide8); \
 upTo3: \
 	SUBQ $8, CX;                        \
-	SHORT_LOOPS(KERNEL, KERNEL, OUT, NEXT, PAIR, PAIR, 7, farNarrow3, farWide3, near3, narrow3, wide3, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, BODY3, OUT, FIRST, NEXT, LINE1, 7, farNarrow3, farWide3, near3, narrow3, wide3); \
 upTo7: \
 	SUBQ $16, CX;                       \
-	SHORT_LOOPS(KERNEL, KERNEL, OUT, NEXT, VECTOR, VECTOR, 15, farNarrow7, farWide7, near7, narrow7, wide7, X15, X0, X1, X2, X3); \
+	SHORT_LOOPS(KERNEL, BODY7, OUT, FIRST, NEXT, LINE1, 15, farNarrow7, farWide7, near7, narrow7, wide7); \
 upTo16: \
 	SUBQ $32, CX;                       \
-	SHORT_LOOPS(KERNEL, KERNEL, OUT, NEXT, VECTOR, VECTOR, 31, farNarrow16, farWide16, near16, narrow16, wide16, Y15, Y0, Y1, Y2, Y3)
+	SHORT_LOOPS(KERNEL, BODY16, OUT, FIRST, NEXT, LINE1_LINEAR, 31, farNarrow16, farWide16, near16, narrow16, wide16); \
+upTo32: \
+	CMPQ rowArgs_burst(BX), CX;         \
+	JGT  beyond;                        \
+	SUBQ $64, CX;                       \
+	SHORT_LOOPS(KERNEL, BODY32, OUT, FIRST, NEXT, LINES2_LINEAR, 63, farNarrow32, farWide32, near32, narrow32, wide32); \
+beyond: \
+	SUBQ $64, CX;                       \
+	SHORT_LOOPS(KERNEL, BODY32, OUT, FIRST, NEXT, LINES2_BEYOND, 63, farNarrow31, farWide31, near31, narrow31, wide31)
 
-// WHOLE_ROWS does rows of 32, 64 and 128 columns with no branch within a row but for its id and the one ahead, all of whose
+// WHOLE_ROWS does rows of 64 and 128 columns with no branch within a row but for its id and the one ahead, all of whose
 // row is prefetched at once. FIRST finds a row of positions, and NEXT counts. On a Zen 3, ns per row of 8,192 by COLUMNS and
 // so, medians of 7 processes that alternate the two:
 //
 //	table              gather       scatter-add  embed            table              gather       scatter-add  embed
-//	    1,000 x 32      6.8   5.7    7.9   6.7    9.1   8.3       1,000,000 x 32     24.5  21.1   21.0  20.2   29.3  24.0
-//	   20,000 x 32      8.2   6.6   10.0   7.5    9.4   8.0       1,000,000 x 64     48.5  40.7   47.6  43.8   45.0  43.2
-//	   10,000 x 64     12.4  10.4   16.6  13.3   18.5  15.7       1,000,000 x 128     140   140    259   171    169   147
-//	   10,000 x 128    26.3  25.8   30.5  29.9   33.5  33.2
+//	   10,000 x 64     12.4  10.4   16.6  13.3   18.5  15.7       1,000,000 x 64     48.5  40.7   47.6  43.8   45.0  43.2
+//	   10,000 x 128    26.3  25.8   30.5  29.9   33.5  33.2       1,000,000 x 128     140   140    259   171    169   147
 //
-// Where the loops begin makes no difference. With AVX-512 such rows do not come here: see wide512.
+// Where the loops begin makes no difference. With AVX-512 a Zen 4 gains nothing so: 0.98 to 1.0 of the time in caches, 1.0 to
+// 1.14 of 64 columns in none.
 #define WHOLE_ROWS(KERNEL, FIRST, NEXT) \
 wider: \
-	CMPQ AX, $64;  \
-	JEQ  whole64;  \
 	CMPQ AX, $128; \
 	JEQ  whole128; \
-	CMPQ AX, $32;  \
+	CMPQ AX, $64;  \
 	JNE  row;      \
-	WHOLE_ROW(KERNEL, LINES2, 128, FOUR, FIRST, NEXT, whole32, counted32, near32);   \
-	WHOLE_ROW(KERNEL, LINES4, 256, EIGHT, FIRST, NEXT, whole64, counted64, near64); \
-	WHOLE_ROW(KERNEL, LINES8, 512, SIXTEEN, FIRST, NEXT, whole128, counted128, near128)
+	WHOLE_ROW(KERNEL, LINES4, 256, EIGHT, FIRST, NEXT, whole64, near64); \
+	WHOLE_ROW(KERNEL, LINES8, 512, SIXTEEN, FIRST, NEXT, whole128, near128)
 
-#define WHOLE_ROW(KERNEL, LINES, size, VECTORS, FIRST, NEXT, whole, counted, near) \
+#define WHOLE_ROW(KERNEL, LINES, size, VECTORS, FIRST, NEXT, whole, near) \
 whole: \
 	ROW_ID;                   \
 	ROW_AHEAD(near);          \
 	LINES(R12);               \
 	PREFETCHT1 (size-4)(R12); \
 near: \
-	FIRST(counted);           \
+	FIRST;                    \
 	XORL DX, DX;              \
 	VECTORS(KERNEL);          \
 	NEXT;                     \
@@ -289,20 +333,16 @@ near: \
 
 #define FOUR_AT(KERNEL, off) \
 	FOUR_VECTORS(KERNEL, VECTOR, off, 32, Y15, 2, 0, 3, 1, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
-#define FOUR(KERNEL) FOUR_AT(KERNEL, 0)
-#define EIGHT(KERNEL) FOUR(KERNEL); FOUR_AT(KERNEL, 128)
+#define EIGHT(KERNEL) FOUR_AT(KERNEL, 0); FOUR_AT(KERNEL, 128)
 #define SIXTEEN(KERNEL) EIGHT(KERNEL); FOUR_AT(KERNEL, 256); FOUR_AT(KERNEL, 384)
-
-#define NO_FIRST(counted)
-#define NO_NEXT
 
 // func gatherAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	SHORT_ROWS(GATHER, DI, ONE_COLUMN, STRIDE, STRIDE_NEXT)
-	WHOLE_ROWS(GATHER, NO_FIRST, NO_NEXT)
+	SHORT_ROWS(GATHER, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
+	WHOLE_ROWS(GATHER, NOTHING, NOTHING)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER)
@@ -315,8 +355,8 @@ row:
 TEXT ·gatherScaledAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	SHORT_ROWS(GATHER_SCALED, DI, ONE_COLUMN, STRIDE, STRIDE_NEXT)
-	WHOLE_ROWS(GATHER_SCALED, NO_FIRST, NO_NEXT)
+	SHORT_ROWS(GATHER_SCALED, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
+	WHOLE_ROWS(GATHER_SCALED, NOTHING, NOTHING)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER_SCALED)
@@ -329,8 +369,8 @@ row:
 TEXT ·gatherSumAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	SHORT_ROWS(GATHER_SUM, DI, ONE_COLUMN, STRIDE, STRIDE_NEXT)
-	WHOLE_ROWS(GATHER_SUM, NO_FIRST, NO_NEXT)
+	SHORT_ROWS(GATHER_SUM, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
+	WHOLE_ROWS(GATHER_SUM, NOTHING, NOTHING)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER_SUM)
@@ -343,8 +383,8 @@ row:
 TEXT ·scatterAddAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
-	SHORT_ROWS(ADD_SCALED, R10, NO_FOURS, STRIDE, STRIDE_NEXT)
-	WHOLE_ROWS(ADD_SCALED, NO_FIRST, NO_NEXT)
+	SHORT_ROWS(ADD_SCALED, R10, NO_FOURS, STRIDE, NOTHING, STRIDE_NEXT)
+	WHOLE_ROWS(ADD_SCALED, NOTHING, NOTHING)
 row:
 	ROW
 	COLUMNS_AVX2(ADD_SCALED)
@@ -358,11 +398,11 @@ TEXT ·embedAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
 	POSITIONS_BEGIN
-	SHORT_ROWS(EMBED, DI, NO_FOURS, COUNTED, COUNTED_NEXT)
+	SHORT_ROWS(EMBED, DI, NO_FOURS, NOTHING, POSITION, POSITION_STRIDE_NEXT)
 	WHOLE_ROWS(EMBED, POSITION, POSITION_NEXT)
 row:
 	ROW
-	POSITION(counted)
+	POSITION
 	COLUMNS_AVX2(EMBED)
 	POSITION_NEXT
 	ROWS_END
@@ -377,7 +417,7 @@ TEXT ·embedAddAVX2(SB), NOSPLIT, $0-16
 	POSITIONS_BEGIN
 row:
 	ROW
-	POSITION(counted)
+	POSITION
 	ADD
 	COLUMNS_AVX2(EMBED_ADD)
 	ADD_NEXT
@@ -462,7 +502,7 @@ TEXT ·embedStreamAVX2(SB), NOSPLIT, $0-16
 	POSITIONS_BEGIN
 row:
 	ROW_STREAM
-	POSITION(counted)
+	POSITION
 	COLUMNS_STREAM(EMBED)
 	POSITION_NEXT
 	ROWS_END
@@ -819,7 +859,7 @@ TEXT ·embedAVX512(SB), NOSPLIT, $0-16
 	POSITIONS_BEGIN
 row:
 	ROW
-	POSITION(counted)
+	POSITION
 	COLUMNS_AVX512(EMBED)
 	POSITION_NEXT
 	ROWS_END
@@ -874,7 +914,7 @@ TEXT ·embedAddAVX512(SB), NOSPLIT, $0-16
 	POSITIONS_BEGIN
 row:
 	ROW
-	POSITION(counted)
+	POSITION
 	ADD
 	VXORPS Z16, Z16, Z16
 	COLUMNS(EMBED_ADD, STORE_SUM, IN_ORDER, LINES_AVX512, TAIL_SUM, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
