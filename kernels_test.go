@@ -339,7 +339,7 @@ func TestChunks(t *testing.T) {
 func TestPrefetch(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
-		for _, dim := range []int{1, 3, 7, 16, 32, 33, 39, 64, 100, 128, 300, 768, 5000} {
+		for _, dim := range []int{1, 3, 7, 16, 20, 29, 32, 33, 39, 64, 100, 128, 300, 768, 5000} {
 			for _, n := range []int{1, 3, 40} {
 				for gap := range 2 { // linear rows are prefetched in another way where something is between them
 					compare[int64, int](t, heap, shape{dim: dim, gap: gap, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})
@@ -347,8 +347,11 @@ func TestPrefetch(t *testing.T) {
 			}
 		}
 		compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2}) // line by line
-		for _, dim := range []int{1, 2, 3, 4, 7, 8, 13, 16} {                                                    // rows that are prefetched in all calls of assembly but the last
+		for _, dim := range []int{1, 2, 3, 4, 7, 8, 13, 16, 20, 29, 32} {                                        // prefetched in all calls of assembly but the last
 			s := shape{dim: dim, n: 2100, rows: 1<<19/dim + 1, seq: 2100, scale: 2}
+			if dim == 29 {
+				s.rows = 3<<20/dim + 1 // the line behind a row, too
+			}
 			compare[uint32, uint64](t, heap, s)
 			compare[uint64, uint32](t, heap, s)
 		}

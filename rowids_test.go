@@ -167,8 +167,8 @@ func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
 // they may be prefetched, but for no longer than others.
 func TestPrefetchOfWrongIDs(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for _, cols := range []int{1, 3, 7, 16, 40, 300, 1100} {
-			table, _ := NewMatrix(5<<20/4/cols+1, cols) // large enough for prefetching
+		for _, cols := range []int{1, 3, 7, 16, 20, 29, 40, 300, 1100} {
+			table, _ := NewMatrix(3<<20/cols+1, cols) // large enough for prefetching, and of what is behind a row
 			rows, _ := NewMatrix(90, cols)
 			start := uint64(uintptr(unsafe.Pointer(&table.Data[0])))
 			for _, far := range []uint64{
