@@ -218,6 +218,10 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"BagMax": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.BagMax(v, m, at, offsets)
 			},
+			"BagMax of few columns": func(m, _, v rowvec.Matrix, _ waves) error {
+				m.Cols, v.Cols = 20, 20
+				return rowvec.BagMax(v, m, at, offsets)
+			},
 			"Rotate to there": func(m, angles, v rowvec.Matrix, _ waves) error {
 				return rowvec.Rotate(m, v, rowvec.Rotation{Heads: 1}, angles, 0, rows)
 			},
