@@ -24,11 +24,14 @@ func (a *bagArgs) avx512() bool {
 //	  100,000   82.5 64.2, 66.9 55.6, 64.5 54.0    78.1 62.8, 81.6 64.8, 69.8 57.7     89.9 66.8, 65.2 54.5, 65.3 53.8
 //	1,000,000    122  123, 84.0 77.5, 75.9 72.5     150  123,  103 97.0,  108 99.9      141  129,  101  106,  107  115
 //
-// but 8.4 and 8.8 for bags of 10 of 1,000 rows, which are not prefetched. With AVX-512, whose bags of 128 columns take AVX2
-// too where no cache holds the table, it has not been measured.
+// but 8.4 and 8.8 for bags of 10 of 1,000 rows, which are not prefetched. A Zen 4, whose bags of 128 columns take AVX2 where no
+// cache holds the table, needs wholeBag ids in a bag for that: sums of bags of 2, 5, 8, 20 and 50 of 1,000,000 rows take 1.1 to
+// 1.6, 1.07, 0.99, 0.87 and 0.87 of the time so, of 300,000 rows 1.3 to 1.6, 0.86, 0.84, 0.80 and 0.80, maxima about the same.
 func (a *bagArgs) wholeRows() bool {
-	return a.cols == 128 && a.ahead != 0 && isa.Active() == isa.AVX2
+	return a.cols == 128 && a.ahead != 0 && (isa.Active() == isa.AVX2 || a.stop-a.next >= wholeBag*a.bags)
 }
+
+const wholeBag = 8
 
 // do runs kernel k on one chunk. It is not inlined, since the check of the stack at its start is where a loop over
 // chunks can be preempted.
