@@ -75,26 +75,14 @@ func (r Rotation) rotate(dst, src, angles []float32) {
 	}
 }
 
-// rotateHalves takes four pairs at a time, like the loops of vector.go.
 func rotateHalves(dst, src, cos, sin []float32, sign float32) {
 	half := len(cos)
-	dst, src, sin = dst[:2*half], src[:2*half], sin[:half]
-	i := 0
-	for ; half-i >= 4; i += 4 {
-		a, b, c, s := *four(src, i), *four(src, half+i), four(cos, i), *four(sin, i)
-		s = [4]float32{sign * s[0], sign * s[1], sign * s[2], sign * s[3]}
-		*four(dst, i) = [4]float32{
-			float32(a[0]*c[0]) - float32(b[0]*s[0]), float32(a[1]*c[1]) - float32(b[1]*s[1]),
-			float32(a[2]*c[2]) - float32(b[2]*s[2]), float32(a[3]*c[3]) - float32(b[3]*s[3]),
-		}
-		*four(dst, half+i) = [4]float32{
-			float32(b[0]*c[0]) + float32(a[0]*s[0]), float32(b[1]*c[1]) + float32(a[1]*s[1]),
-			float32(b[2]*c[2]) + float32(a[2]*s[2]), float32(b[3]*c[3]) + float32(a[3]*s[3]),
-		}
-	}
-	for ; i < half; i++ {
-		a, b, c, s := src[i], src[half+i], cos[i], sign*sin[i]
-		dst[i], dst[half+i] = float32(a*c)-float32(b*s), float32(b*c)+float32(a*s)
+	left, right := dst[:half], dst[half:][:half]
+	x, y := src[:half], src[half:][:half]
+	sin = sin[:half]
+	for i, c := range cos {
+		a, b, s := x[i], y[i], sign*sin[i]
+		left[i], right[i] = float32(a*c)-float32(b*s), float32(b*c)+float32(a*s)
 	}
 }
 
