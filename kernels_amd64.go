@@ -8,25 +8,24 @@ import (
 
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 	"github.com/viterin/vek/vek32"
 )
 
-// Where AVX-512 pays, measured on a Zen 5, ns per row with AVX2 and with AVX-512, medians of interleaved rounds:
+// Where AVX-512 pays: ns per row, medians of interleaved rounds.
 //
 //   - Rows of up to shortColumns are done with vectors of AVX2 that overlap (SHORT_ROWS in kernels_amd64.s).
 //   - Updates of rows narrower than wideColumns are better off with parts of AVX2's vectors than with masks, as
 //     kernels_update_amd64.go shows.
-//   - Copies of wide rows within the caches are no faster: 1,000 x 512 42.1 and 44.0, 1,000 x 256 19.4 and 20.2, 200 x
-//     768 57.5 and 58.9; but 1,000 x 128 9.5 and 9.3. Nor are those of rows of more than wholeBytes from anywhere: on a
-//     Zen 4, 125,000 x 4,096 1423 and 1556.
+//   - Copies of rows of tables of up to tuning.CopyBytes are no faster, nor are those of rows of more than wholeBytes: on a
+//     Zen 4, 125,000 x 4,096 1423 with AVX2 and 1556 with AVX-512.
 //   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
 //     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
 //     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
 const (
 	shortColumns = 32
 	wideColumns  = 32
-	copyColumns  = 256
 )
 
 // mixedBytes is how long the blocks of a row may be for their vectors to be done in the order 2, 0, 3, 1 (MIXED in
@@ -71,7 +70,8 @@ func streams(linear *Matrix) bool {
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return a.wide512() && a.cols > shortColumns && (k != opGather || a.cols < copyColumns || a.ahead > 0 && a.cols <= wholeBytes/4)
+	return a.wide512() && a.cols > shortColumns && (k != opGather ||
+		a.cols <= wholeBytes/4 && a.limit*uint64(a.tableStride) > uint64(tuning.CopyBytes))
 }
 
 // wide512 reports whether the rows are wide enough for AVX-512.

@@ -14,6 +14,7 @@ import (
 // TestRowsCheckTheirIDs calls the kernels behind the check of all ids with ids that it would refuse, as if they had
 // changed since: each kernel has to stop at the first and say how many rows it has done.
 func TestRowsCheckTheirIDs(t *testing.T) {
+	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
 		stopAt(t, []int32{math.MinInt32, -1, 5, math.MaxInt32})
 		stopAt(t, []uint32{5, 1 << 31, math.MaxUint32})
