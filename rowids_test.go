@@ -168,9 +168,11 @@ func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
 // they may be prefetched, but for no longer than others.
 func TestPrefetchOfWrongIDs(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for _, cols := range []int{1, 3, 7, 16, 20, 29, 40, 300, 1100} {
+		for _, cols := range []int{1, 3, 7, 16, 20, 29, 40, 100, 300, 1100} {
 			table, _ := NewMatrix(3<<20/cols+1, cols) // large enough for prefetching, and of what is behind a row
+			wide, _ := NewMatrix(90, cols+1)
 			rows, _ := NewMatrix(90, cols)
+			windows := Matrix{Rows: 90, Cols: cols, Data: wide.Data, Stride: wide.Stride}
 			start := uint64(uintptr(unsafe.Pointer(&table.Data[0])))
 			for _, far := range []uint64{
 				(1<<63 - start - 64) / uint64(cols*4), -(start + 64) / uint64(cols*4), // where addresses end, signed and unsigned
@@ -189,6 +191,8 @@ func TestPrefetchOfWrongIDs(t *testing.T) {
 				for name, done := range map[string]int{
 					"gather":     gather(&rows, &table, ids, hint{}),
 					"scatterAdd": scatterAdd(&table, ids, 0, &rows, hint{}),
+					"to windows": 10 + gather(&windows, &table, ids[10:], hint{}), // not what the call before has left on the stack
+					"of windows": 20 + scatterAdd(&table, ids[20:], 0, &windows, hint{}),
 					"embed":      embed(&rows, &table, ids, 2, &rows, 0, 1, hint{stream: true}),
 				} {
 					if done != 40 {
