@@ -13,6 +13,7 @@ import (
 
 // TestIDsAtAMultipleOf4GiB has ids at an address whose lower 32 bits are 0, which is not nil.
 func TestIDsAtAMultipleOf4GiB(t *testing.T) {
+	lowerWide(t)
 	half := uint64(1) << 31         // no constant, which is too large where int has 32 bits
 	m := sparse(t, 2, 1, int(half)) // more than 8 GiB, of which a page exists
 	start := uint64(uintptr(unsafe.Pointer(&m.Data[0])))

@@ -104,6 +104,7 @@ func beyond(cols int) map[int]int {
 
 // TestBeyond32Bits reads and writes rows whose elements or ids lie beyond 2^32, in mappings of which only those pages exist.
 func TestBeyond32Bits(t *testing.T) {
+	lowerWide(t)
 	var matrices []rowvec.Matrix
 	for _, cols := range []int{1<<16 + 35, 2, 5, 19, 35} { // of the first the end of each row takes a call of its own
 		for last, stride := range beyond(cols) {
@@ -131,6 +132,7 @@ func TestBeyond32Bits(t *testing.T) {
 
 // TestStridesBeyond32Bits has rows so far apart that the last one lies beyond 2^32 elements, and the same rows side by side.
 func TestStridesBeyond32Bits(t *testing.T) {
+	lowerWide(t)
 	const rows, cols, stride = 18, 38, 1 << 30 // four rows and two, and more than Gather copies one by one
 	at := slices.Repeat([]int64{rows - 1, 0, 1, rows - 1, 2, 3}, 3)
 	offsets := make([]int, rows+1)

@@ -18,8 +18,9 @@ import (
 //   - Rows of up to shortColumns are done with vectors of AVX2 that overlap (SHORT_ROWS in kernels_amd64.s).
 //   - Updates of rows narrower than wideColumns are better off with parts of AVX2's vectors than with masks, as
 //     kernels_update_amd64.go shows.
-//   - Copies of rows of tables of up to tuning.CopyBytes are no faster, nor are those of rows of more than wholeBytes: on a
-//     Zen 4, 125,000 x 4,096 1423 with AVX2 and 1556 with AVX-512.
+//   - Copies of rows of tables of up to tuning.WideBytes are no faster, nor is whatever is done to rows of such tables that are
+//     no multiple of a vector. Nor are copies of rows of more than wholeBytes: on a Zen 4, 125,000 x 4,096 1423 with AVX2 and
+//     1556 with AVX-512.
 //   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
 //     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
 //     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
@@ -70,9 +71,12 @@ func streams(linear *Matrix) bool {
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return a.wide512() && a.cols > shortColumns && (k != opGather ||
-		a.cols <= wholeBytes/4 && a.limit*uint64(a.tableStride) > uint64(tuning.CopyBytes))
+	return a.wide512() && a.cols > shortColumns &&
+		(a.large() || k != opGather && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4)
 }
+
+// large reports whether the table is.
+func (a *rowArgs) large() bool { return a.limit*uint64(a.tableStride) > uint64(tuning.WideBytes) }
 
 // wide512 reports whether the rows are wide enough for AVX-512.
 func (a *rowArgs) wide512() bool {

@@ -223,15 +223,15 @@ func heap() allocator {
 	return func(n int) []float32 { return make([]float32, n+3)[3:] }
 }
 
-// lowerCopies has AVX-512 copy rows of all tables, which AVX2 does faster.
-func lowerCopies(t testing.TB) {
-	was := tuning.CopyBytes
-	tuning.CopyBytes = 0
-	t.Cleanup(func() { tuning.CopyBytes = was })
+// lowerWide has AVX-512 do rows of small tables, too, which AVX2 does as fast.
+func lowerWide(t testing.TB) {
+	was := tuning.WideBytes
+	tuning.WideBytes = 0
+	t.Cleanup(func() { tuning.WideBytes = was })
 }
 
 func TestEveryDim(t *testing.T) {
-	lowerCopies(t)
+	lowerWide(t)
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range dims(0) {
 			for _, gap := range []int{0, 1, 7} {
@@ -268,7 +268,7 @@ func TestOneBatch(t *testing.T) {
 }
 
 func TestEveryIDType(t *testing.T) {
-	lowerCopies(t)
+	lowerWide(t)
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range []int{5, 64} {
 			s := shape{dim: dim, n: 12, rows: 9, seq: 4, start: 2, scale: 1.7}
@@ -323,7 +323,7 @@ func oneColumn[I rowvec.ID](t *testing.T) {
 
 // TestChunks has more rows and longer rows than one call of assembly does.
 func TestChunks(t *testing.T) {
-	lowerCopies(t)
+	lowerWide(t)
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
 		for _, s := range []shape{

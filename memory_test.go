@@ -79,7 +79,7 @@ type memory struct {
 
 // newMemory has a region for each argument, with room for the largest.
 func newMemory(t testing.TB, room int) *memory {
-	lowerCopies(t)
+	lowerWide(t)
 	m := &memory{numbers: make([]float32, 99991), positions: make([]float64, 99991)}
 	for range 7 {
 		m.regions = append(m.regions, guard.New(t, room))

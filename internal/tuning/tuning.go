@@ -113,14 +113,20 @@ var SearchRows = 480
 // twice that size, and 1.4 times as long at 100,000 x 64.
 var CachedBagBytes = 2 << 20
 
-// CopyBytes is the size of a table from which on AVX-512 copies rows faster than AVX2 does. On a Zen 4, ns per row of a gather
-// with AVX2 and with AVX-512, medians of 41 and 61 interleaved rounds:
+// WideBytes is the size of a table up to which AVX2 copies rows as fast as AVX-512 does, and scales or adds those that are no
+// multiple of 16 columns: each vector of AVX-512 that does not begin with a line takes two. On a Zen 4, ns per row with AVX2 and
+// with AVX-512, medians of 41 and 61 interleaved rounds:
 //
-//	1,000 x 72     7.51 8.35    10,000 x 64    7.3  8.0     30,000 x 128     31.0 29.9
-//	1,000 x 128    13.2 13.2    10,000 x 100   11.4 12.7    100,000 x 64     12.8 11.2
-//	1,000 x 200    16.5 17.4    10,000 x 128   13.1 14.1    100,000 x 100    42.3 38.6
-//	5,200 x 200    20.0 21.2    20,000 x 128   23.6 24.6    1,000,000 x 128  45.3 34.5
-var CopyBytes = 8 << 20
+//	gather                      gather                      scatter-add            embed
+//	 1,000 x 72     7.51  8.35  10,000 x 128    13.1  14.1  1,000 x 40  3.58  4.13  4.58  5.24
+//	 1,000 x 128    13.2  13.2  20,000 x 128    23.6  24.6  1,000 x 50  5.81  6.79  6.47  7.71
+//	 1,000 x 200    16.5  17.4  30,000 x 128    31.0  29.9  1,000 x 63  7.75  7.32  8.47  8.86
+//	 5,200 x 200    20.0  21.2  100,000 x 64    12.8  11.2  1,000 x 100 10.2  10.9  11.7  13.2
+//	10,000 x 64     7.3   8.0   100,000 x 100   42.3  38.6  5,200 x 200 20.7  21.5  26.7  27.3
+//	10,000 x 100    11.4  12.7  1,000,000 x 128 45.3  34.5  1,000 x 300 30.0  31.6  39.2  41.6
+//
+// but scatter-adds of 1,000 x 96 7.88 and 7.45, of 5,000 x 64 6.74 and 6.19.
+var WideBytes = 8 << 20
 
 // StraightShare says when a step applies gradients of ids that occur once in a batch as they are, and does not add them up
 // with the others: that saves memory traffic, but each run of such ids takes a call of its own. It does unless more than
@@ -145,13 +151,13 @@ var StraightShare = 1800.0
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
-	straight, elements, lines, copies := StraightShare, LeastElements, LeastLines, CopyBytes
+	straight, elements, lines, wide := StraightShare, LeastElements, LeastLines, WideBytes
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
-	StraightShare, LeastElements, LeastLines, CopyBytes = 0, 8, 1, 0
+	StraightShare, LeastElements, LeastLines, WideBytes = 0, 8, 1, 0
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
-		StraightShare, LeastElements, LeastLines, CopyBytes = straight, elements, lines, copies
+		StraightShare, LeastElements, LeastLines, WideBytes = straight, elements, lines, wide
 	}
 }
