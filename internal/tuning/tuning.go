@@ -113,9 +113,9 @@ var SearchRows = 480
 // twice that size, and 1.4 times as long at 100,000 x 64.
 var CachedBagBytes = 2 << 20
 
-// WideBytes is the size of a table up to which AVX2 copies rows as fast as AVX-512 does, and scales or adds those that are no
-// multiple of 16 columns: each vector of AVX-512 that does not begin with a line takes two. On a Zen 4, ns per row with AVX2 and
-// with AVX-512, medians of 41 and 61 interleaved rounds:
+// WideBytes is the size of a table up to which AVX2 gathers rows as fast as AVX-512 does, and embeds or adds to those that are
+// no multiple of 16 columns: each vector of AVX-512 that does not begin with a line takes two. On a Zen 4, ns per row with
+// AVX2 and with AVX-512, medians of 41 and 61 interleaved rounds:
 //
 //	gather                      gather                      scatter-add            embed
 //	 1,000 x 72     7.51  8.35  10,000 x 128    13.1  14.1  1,000 x 40  3.58  4.13  4.58  5.24
@@ -125,7 +125,8 @@ var CachedBagBytes = 2 << 20
 //	10,000 x 64     7.3   8.0   100,000 x 100   42.3  38.6  5,200 x 200 20.7  21.5  26.7  27.3
 //	10,000 x 100    11.4  12.7  1,000,000 x 128 45.3  34.5  1,000 x 300 30.0  31.6  39.2  41.6
 //
-// but scatter-adds of 1,000 x 96 7.88 and 7.45, of 5,000 x 64 6.74 and 6.19.
+// but scatter-adds of 1,000 x 96 7.88 and 7.45, of 5,000 x 64 6.74 and 6.19. Gathers that scale are like others: 10,000 x 64 6.06
+// and 6.67, x 128 12.9 and 14.0, 1,500 x 1,024 127 and 124.
 var WideBytes = 8 << 20
 
 // StraightShare says when a step applies gradients of ids that occur once in a batch as they are, and does not add them up
