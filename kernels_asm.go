@@ -55,7 +55,7 @@ type rowArgs struct {
 type op int
 
 const (
-	opGather op = iota
+	opGather op = iota // gathers come first, for avx512
 	opGatherScaled
 	opGatherSum // adds scale, which is +0: bags of one id
 	opScatterAdd

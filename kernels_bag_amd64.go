@@ -31,6 +31,7 @@ func (a *bagArgs) wholeRows() bool {
 	return a.cols == 128 && a.ahead != 0 && (isa.Active() == isa.AVX2 || a.stop-a.next >= wholeBag*a.bags)
 }
 
+// wholeBag is how many ids a bag has on average from which on AVX-512's machines do so, too.
 const wholeBag = 8
 
 // do runs kernel k on one chunk. It is not inlined, since the check of the stack at its start is where a loop over
