@@ -131,8 +131,9 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 //	                128            0.78  0.88  0.95  1.02  0.98           0.90  1.19  1.46  1.79  1.51
 //	                768            0.93  0.96  0.99  1.00  0.99           1.12  1.28  1.33  1.35  1.29
 //
-// On a Zen 4 with AVX-512 over the kernel, 8, 64, 128 and 768 columns of 2 ids 2.5, 2.4, 1.8 and 1.4 in a cache and 1.2, 1.2, 1.1
-// and 1.0 in none, of 8 ids 1.3, 1.3, 1.1, 1.1 and 1.0, 1.0, 0.9, 1.0, of 16 ids 0.64, 0.85, 0.90, 1.0 and 0.96, 0.95, 0.95, 0.95.
+// On a Zen 4 with AVX-512 over the kernel, two runs, 2 ids of 8, 64, 128 and 768 columns in a cache 2.1 and 2.5, 2.1 and 2.4, 1.9
+// and 1.8, 1.4 and 1.4, in none 1.2, 1.2, 1.1, 1.0; 8 ids 1.0 and 1.3, 1.1 and 1.3, 1.1 and 1.1, 1.0 and 1.1, in none 1.0 but for
+// once 0.8; 16 ids 0.64, 0.85, 0.90 and 1.0, in none 0.95.
 const fewIDs = 8
 
 // gatherFew copies rows one by one if all is plainly in order and they are no more than a chunk together, and reports whether

@@ -18,8 +18,8 @@ import (
 //   - Rows of up to shortColumns are done with vectors of AVX2 that overlap (SHORT_ROWS in kernels_amd64.s).
 //   - Updates of rows narrower than wideColumns are better off with parts of AVX2's vectors than with masks, as
 //     kernels_update_amd64.go shows.
-//   - Gathers from tables of up to tuning.WideBytes are no faster, nor is anything else done to rows of such tables that are
-//     no multiple of a vector, nor are copies of rows of more than wholeBytes: on a Zen 4, 125,000 x 4,096 1423 with AVX2 and
+//   - Gathers from tables of up to tuning.WideBytes are no faster, nor is most of what else is done to rows of such tables that
+//     are no multiple of a vector, nor are copies of rows of more than wholeBytes: on a Zen 4, 125,000 x 4,096 1423 with AVX2 and
 //     1556 with AVX-512.
 //   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
 //     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40

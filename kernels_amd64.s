@@ -78,21 +78,21 @@
 
 // SHORT_ROWS does rows of up to shortColumns with one or two vectors, or parts of them, at the left end of a row and as many
 // at its right, which overlap; 1, 4 and 8 columns have a left one only. All are computed before any is stored. For each size of
-// ids there are two loops, whose only branch taken is their own: one prefetches rows, as long as there are ids ahead, the other
-// does what is left, and all of tables that sit in cache. FOURS may do single columns before that. FIRST finds a row of
-// positions, and NEXT goes on.
+// ids there are two loops, whose only branch taken is their own, but for that of counted positions: one prefetches rows, as long
+// as there are ids ahead, the other does what is left, and all of tables that sit in cache. Rows behind which a line is prefetched
+// have loops of their own. FOURS may do single columns before that. FIRST finds a row of positions, and NEXT goes on.
 //
 // On a Zen 4, ns per id of a gather and of a scatter-add, with a right vector of 4 and 8 columns and with none: 100 x 4 0.90
-// and 0.71, 1.02 and 0.80; 50,257 x 4 1.20 and 1.10, 1.48 and 1.24; 50,257 x 8 1.51 and 1.35, 1.90 and 1.54. By COLUMNS, with
-// AVX-512 from 32 columns on, and so, medians of 61 interleaved rounds:
+// and 0.71, 1.02 and 0.80; 50,257 x 4 1.20 and 1.10, 1.48 and 1.24; 50,257 x 8 1.51 and 1.35, 1.90 and 1.54. Before and since
+// Embed and rows of 17 to 32 columns have these loops (they went by COLUMNS, 32 with AVX-512), medians of 61 interleaved rounds:
 //
 //	table              gather       scatter-add  embed            table              gather       scatter-add  embed
-//	     1,000 x 1                               2.62  1.08          50,257 x 24     5.04  4.31   4.80  4.12   5.27  4.43
-//	     1,000 x 8                               2.39  1.39       1,000,000 x 16                               8.05  6.84
-//	     1,000 x 16                              2.66  1.80       1,000,000 x 17     8.50  7.34   8.95  8.33   9.25  8.72
-//	     1,000 x 17    3.21  2.33   3.25  2.90   3.60  3.34       1,000,000 x 24     8.40  6.99   8.90  7.89   9.25  8.24
-//	     1,000 x 24    3.46  1.97   3.21  2.13   3.76  2.88       1,000,000 x 30    10.53  9.78  11.02  9.42  11.89 10.05
-//	     1,000 x 32    2.43  2.26   2.90  2.41   3.47  3.41       1,000,000 x 32     8.77  7.39   9.05  8.01   9.66  8.58
+//	     1,000 x 1     0.47  0.47   0.76  0.76   2.60  1.25          50,257 x 24     4.40  3.41   4.35  3.70   6.89  5.22
+//	     1,000 x 8     0.86  0.88   0.92  0.94   2.38  1.47       1,000,000 x 16     5.76  5.80   6.19  6.21   8.06  6.94
+//	     1,000 x 16    1.23  1.23   1.31  1.29   2.70  1.96       1,000,000 x 17     10.9  8.68   11.3  9.73   11.6  9.92
+//	     1,000 x 17    3.46  2.23   2.82  2.89   3.36  3.50       1,000,000 x 24     11.9  8.87   11.1  9.61   11.3  9.56
+//	     1,000 x 24    3.19  1.97   2.43  2.07   3.13  2.97       1,000,000 x 30     10.4  9.34   11.1  9.31   11.8  9.90
+//	     1,000 x 32    4.47  2.27   3.76  2.80   6.06  3.56       1,000,000 x 32     8.66  7.48   10.3  8.84   9.75  8.60
 //
 // Registers: AX ids of rows to prefetch, R10 for a moment, CX bytes from the left vectors to the right ones, or of the row, DX
 // zero, R11 stride of linear rows or row of positions, R12 limit of ids, R13 stride of the table.
@@ -143,9 +143,10 @@
 	LINES(R10);                 \
 	PREFETCHT1 last(R10)(CX*1)
 
-// Rows of more than 8 columns have as many lines of linear rows prefetched, which takes 0.85 to 0.95 of the time where those
-// are in no cache (1,000,000 x 16 gather 7.1 and 6.7, scatter-add 7.7 and 7.2, embed 8.2 and 7.5), and makes no difference
-// otherwise; 50,257 x 8 would take 1.37 and 1.48. BEYOND is the line behind the row.
+// Rows of more than 8 columns have as many lines of linear rows prefetched, which takes 0.85 to 0.95 of the time where neither
+// those nor the table are in a cache (1,000,000 x 16 gather 7.1 and 6.7, scatter-add 7.7 and 7.2, embed 8.2 and 7.5), 0.94 to 1.08
+// where the table is (50,000 x 12, x 16), and 0.97 to 1.03 where both are; 50,257 x 8 would take 1.37 and 1.48. BEYOND is the line
+// behind the row.
 
 #define LINE1_LINEAR(row) LINE1(row); PREFETCHT1 const_linearAhead(DI)
 #define LINES2_LINEAR(row) LINES2(row); PREFETCHT1 const_linearAhead(DI); PREFETCHT1 (const_linearAhead+64)(DI)
@@ -306,8 +307,8 @@ beyond: \
 //	   10,000 x 64     12.4  10.4   16.6  13.3   18.5  15.7       1,000,000 x 64     48.5  40.7   47.6  43.8   45.0  43.2
 //	   10,000 x 128    26.3  25.8   30.5  29.9   33.5  33.2       1,000,000 x 128     140   140    259   171    169   147
 //
-// Where the loops begin makes no difference. With AVX-512 a Zen 4 gains nothing so: 0.98 to 1.0 of the time in caches, 1.0 to
-// 1.14 of 64 columns in none.
+// Where the loops begin makes no difference. With AVX-512 a Zen 4 gains too little so: in three forms 0.85 to 1.02 of the time in
+// caches, and 0.92 to 1.27 of 64 columns beyond them.
 #define WHOLE_ROWS(KERNEL, FIRST, NEXT) \
 wider: \
 	CMPQ AX, $128; \

@@ -215,13 +215,14 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 //	   50,257 x 30  2,048   37.5  12.5   25.3  10.3   19.3   9.9
 //	  200,000 x 300 4,096                                           146   147    253   240      124   115
 //
-// Rows of 25 to 31 and of 49 to 63 columns end with lines that are done from left to right (mixedBytes says why that
-// matters): where the table has more than beyondTable, beyondBytes behind them are prefetched too. Gathers on a Zen 4 with
-// AVX2, without and with it: 1,000,000 x 26 18.4 and 11.8, x 52 31.7 and 19.2, x 60 39.0 and 26.9; 150,000 x 28 16.0 and
-// 13.2, 100,000 x 28 9.5 and 11.3; 70,000 x 60 20.2 and 18.7, 50,000 x 60 11.6 and 11.7. Rows of lineBytes are prefetched at
-// once since their lines are done in another order: 1,000,000 x 64 18.2 line by line and 15.2, 100,000 x 64 17.4 and 13.6.
-// Of rows of up to shortColumns it is the line behind that is fetched so: a gather and a scatter-add of 1,000,000 x 26 without
-// and with it 10.2 and 9.1, 12.2 and 9.1, x 31 11.6 and 10.6, 15.4 and 9.7; of 50,257 x 30 3.87 and 4.09, 4.36 and 4.57.
+// Rows of 49 to 63 columns, and by COLUMNS those of 25 to 31, end with lines that are done from left to right (mixedBytes
+// says why that matters): where the table has more than beyondTable, beyondBytes behind them are prefetched too. Gathers on a
+// Zen 4 with AVX2, by COLUMNS, without and with it: 1,000,000 x 26 18.4 and 11.8, x 52 31.7 and 19.2, x 60 39.0 and 26.9;
+// 150,000 x 28 16.0 and 13.2, 100,000 x 28 9.5 and 11.3; 70,000 x 60 20.2 and 18.7, 50,000 x 60 11.6 and 11.7. Rows of
+// lineBytes are prefetched at once since their lines are done in another order: 1,000,000 x 64 18.2 line by line and 15.2,
+// 100,000 x 64 17.4 and 13.6. Of those of up to shortColumns it is the line behind that is fetched so, in whatever order
+// lines are done: a gather and a scatter-add of 1,000,000 x 26 without and with it 10.2 and 9.1, 12.2 and 9.1, x 31 11.6 and
+// 10.6, 15.4 and 9.7; of 50,257 x 30 3.87 and 4.09, 4.36 and 4.57.
 //
 // Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768:
 // 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower cachedBytes.

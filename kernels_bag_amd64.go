@@ -26,7 +26,8 @@ func (a *bagArgs) avx512() bool {
 //
 // but 8.4 and 8.8 for bags of 10 of 1,000 rows, which are not prefetched. A Zen 4, whose bags of 128 columns take AVX2 where no
 // cache holds the table, needs wholeBag ids in a bag for that: sums of bags of 2, 5, 8, 20 and 50 of 1,000,000 rows take 1.1 to
-// 1.6, 1.07, 0.99, 0.87 and 0.87 of the time so, of 300,000 rows 1.3 to 1.6, 0.86, 0.84, 0.80 and 0.80, maxima about the same.
+// 1.6, 1.04 to 1.07, 0.99, 0.87 and 0.87 to 1.03 of the time so, of 300,000 rows 1.3 to 1.7, 0.86, 0.84, 0.80 and 0.80; maxima of 5
+// 1.13 to 1.20 and 0.84 to 0.90, of 8 and more about as much as sums.
 func (a *bagArgs) wholeRows() bool {
 	return a.cols == 128 && a.ahead != 0 && (isa.Active() == isa.AVX2 || a.stop-a.next >= wholeBag*a.bags)
 }

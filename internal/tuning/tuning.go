@@ -113,8 +113,8 @@ var SearchRows = 480
 // twice that size, and 1.4 times as long at 100,000 x 64.
 var CachedBagBytes = 2 << 20
 
-// WideBytes is the size of a table up to which AVX2 gathers rows as fast as AVX-512 does, and embeds or adds to those that are
-// no multiple of 16 columns: each vector of AVX-512 that does not begin with a line takes two. On a Zen 4, ns per row with
+// WideBytes is the size of a table up to which AVX2 gathers rows as fast as AVX-512 does, and mostly embeds or adds to those that
+// are no multiple of 16 columns: each vector of AVX-512 that does not begin with a line takes two. On a Zen 4, ns per row with
 // AVX2 and with AVX-512, medians of 41 and 61 interleaved rounds:
 //
 //	gather                      gather                      scatter-add            embed
