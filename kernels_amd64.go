@@ -21,6 +21,7 @@ import (
 //   - Gathers from tables of up to tuning.WideBytes are no faster, nor is most of what else is done to rows of such tables that
 //     are no multiple of a vector, nor are copies of rows of more than wholeBytes: on a Zen 4, 125,000 x 4,096 1423 with AVX2 and
 //     1556 with AVX-512.
+//   - Rows of 64 and 128 columns always where the processor does not do vectors in halves, which tuning.Halves is about.
 //   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
 //     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
 //     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
@@ -71,8 +72,8 @@ func streams(linear *Matrix) bool {
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return a.wide512() && a.cols > shortColumns &&
-		(a.large() || k >= opScatterAdd && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4)
+	return a.wide512() && a.cols > shortColumns && (a.whole && (a.cols == 64 || a.cols == 128) ||
+		(a.large() || k >= opScatterAdd && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4))
 }
 
 // large reports whether the table is.

@@ -9,10 +9,11 @@ import "github.com/rowvec/rowvec/internal/isa"
 // AVX-512: 1.22 and 1.49 at 4 columns, 0.95 and 1.49 at 8; but 2.83 and 1.07 at 7, 1.88 and 1.06 at 12, 1.19 and 1.19 at 16,
 // 9.4 and 9.4 at 100, 56.2 and 48.2 at 768. Of a table that no cache holds, AVX2 is quicker for 33 to 128 columns: of 1,000,000
 // rows 15.6 and 17.5 at 40, 18.6 and 24.6 at 50, 15.5 and 17.3 at 64, 22.4 and 29.1 at 100, 25.2 and 31.6 at 128, but 19.5 and
-// 17.2 at 30 and, of 10,000, 3.8 and 3.6 at 64, 8.3 and 7.1 at 128.
+// 17.2 at 30 and, of 10,000, 3.8 and 3.6 at 64, 8.3 and 7.1 at 128. A Zen 5, which does whole vectors at once, has 10.9 and 14.3 at
+// 50, 20.7 and 23.2 at 100, but 19.5 and 17.1 at 128.
 func (a *bagArgs) avx512() bool {
 	return isa.Active() == isa.AVX512 && (a.cols >= 16 || a.cols&(a.cols-1) != 0) &&
-		(a.cols <= 32 || a.cols > 128 || a.ahead == 0 || a.limit*uint64(a.tableStride) <= heldBytes)
+		(a.cols <= 32 || a.cols > 128 || a.ahead == 0 || a.cols == 128 && fullWidth() || a.limit*uint64(a.tableStride) <= heldBytes)
 }
 
 // wholeRows reports whether AVX2 is to go over the ids once for rows of 128 columns that are prefetched, with three of

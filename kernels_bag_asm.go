@@ -63,8 +63,8 @@ const (
 	opBagMax
 )
 
-// bagAhead is how many rows ahead bags prefetch, as long as those fit into longBytes; 8, 12, 24 and 32 take as long for rows of
-// 192 to 2,048 columns.
+// bagAhead is how many rows ahead bags prefetch at least, as long as those fit into longBytes; 8, 12, 24 and 32 take as long for
+// rows of 192 to 2,048 columns.
 //
 // Rows of more than 128 columns that are prefetched are done by spans of columns, with the sums in memory, and others by blocks
 // of columns of all bags of a chunk, with the sums in registers: memory is idle while later blocks go over what the first has
@@ -86,9 +86,13 @@ const bagAhead = 16
 func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
-	ahead := min(bagAhead, max(longBytes/4/dst.Cols, 1))
-	if extent(table) <= tuning.CachedBagBytes/4 {
-		ahead = 0
+	cachedBytes := tuning.CachedBagBytes
+	if fullWidth() {
+		cachedBytes *= 2
+	}
+	ahead := 0
+	if extent(table) > cachedBytes/4 {
+		ahead = rowsAhead(dst.Cols*4, len(ids), bagAhead)
 	}
 	fetch(table, ids, ahead, hint{})
 	return bagArgs{

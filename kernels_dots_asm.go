@@ -66,7 +66,7 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int {
 		return len(ids)
 	}
 	race.ReadRows(table, ids)
-	d := dotRowsOf(dst, a, table)
+	d := dotRowsOf(dst, a, table, len(ids))
 	d.ids, d.wide, d.limit = unsafe.Pointer(&ids[0]), wide(ids), idLimit[I](table.Rows)
 	return d.run(a.Rows, len(ids))
 }
@@ -86,14 +86,14 @@ func dotsAll(dst, a, table *Matrix) {
 		return
 	}
 	race.ReadMatrix(table)
-	dotRowsOf(dst, a, table).run(a.Rows, table.Rows)
+	dotRowsOf(dst, a, table, table.Rows).run(a.Rows, table.Rows)
 }
 
-// dotRowsOf returns the arguments that do not depend on ids. None of the matrices is empty.
-func dotRowsOf(dst, a, table *Matrix) dotArgs {
+// dotRowsOf returns the arguments for n ids that do not depend on them. None of the matrices is empty.
+func dotRowsOf(dst, a, table *Matrix, n int) dotArgs {
 	race.WriteMatrix(dst)
 	race.ReadMatrix(a)
-	ahead, burst := prefetch(dst, table, 0, true)
+	ahead, burst := prefetch(table, n, 0, true)
 	if burst == 0 {
 		burst = longBurst // there is no prefetching line by line
 	}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
@@ -223,11 +224,19 @@ func heap() allocator {
 	return func(n int) []float32 { return make([]float32, n+3)[3:] }
 }
 
-// lowerWide has AVX-512 do rows of small tables, too, which AVX2 does as fast.
+// lowerWide has AVX-512 do rows of small tables, too, which AVX2 does as fast, and whole rows of 64 and 128 columns.
 func lowerWide(t testing.TB) {
 	was := tuning.WideBytes
 	tuning.WideBytes = 0
 	t.Cleanup(func() { tuning.WideBytes = was })
+	setHalves(t, false)
+}
+
+// setHalves has AVX-512 go as on a processor that does its vectors in halves, or on one that does not.
+func setHalves(t testing.TB, halves bool) {
+	was := tuning.Halves
+	tuning.Halves = halves
+	t.Cleanup(func() { tuning.Halves = was })
 }
 
 func TestEveryDim(t *testing.T) {
@@ -349,23 +358,34 @@ func TestChunks(t *testing.T) {
 func TestPrefetch(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
-		for _, dim := range []int{1, 3, 7, 16, 20, 29, 32, 33, 39, 64, 100, 128, 300, 768, 5000} {
-			for _, n := range []int{1, 3, 40} {
-				for gap := range 2 { // linear rows are prefetched in another way where something is between them
-					compare[int64, int](t, heap, shape{dim: dim, gap: gap, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})
-				}
+		for _, halves := range []bool{true, false} {
+			if halves && isa.Active() != isa.AVX512 {
+				continue
 			}
-		}
-		compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2}) // line by line
-		for _, dim := range []int{1, 2, 3, 4, 7, 8, 13, 16, 20, 29, 32} {                                        // prefetched in all calls of assembly but the last
-			s := shape{dim: dim, n: 2100, rows: 1<<19/dim + 1, seq: 2100, scale: 2}
-			if dim == 29 {
-				s.rows = 3<<20/dim + 1 // the line behind a row, too
-			}
-			compare[uint32, uint64](t, heap, s)
-			compare[uint64, uint32](t, heap, s)
+			setHalves(t, halves)
+			testPrefetch(t)
 		}
 	})
+}
+
+func testPrefetch(t *testing.T) {
+	t.Helper()
+	for _, dim := range []int{1, 3, 7, 16, 20, 29, 32, 33, 39, 64, 100, 128, 300, 768, 5000} {
+		for _, n := range []int{1, 3, 40} {
+			for gap := range 2 { // linear rows are prefetched in another way where something is between them
+				compare[int64, int](t, heap, shape{dim: dim, gap: gap, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})
+			}
+		}
+	}
+	compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2}) // line by line
+	for _, dim := range []int{1, 2, 3, 4, 7, 8, 13, 16, 20, 29, 32} {                                        // prefetched in all calls of assembly but the last
+		s := shape{dim: dim, n: 2100, rows: 1<<19/dim + 1, seq: 2100, scale: 2}
+		if dim == 29 {
+			s.rows = 3<<20/dim + 1 // the line behind a row, too
+		}
+		compare[uint32, uint64](t, heap, s)
+		compare[uint64, uint32](t, heap, s)
+	}
 }
 
 // TestStream has every result written past the caches where that can be: aligned ones with whole vectors.

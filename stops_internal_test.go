@@ -6,13 +6,14 @@ import (
 
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // TestMore: kernels that may look at more ids than they have rows to do, to prefetch what those choose, do no more rows.
 func TestMore(t *testing.T) {
 	const n, all = 10, 90
 	isatest.Each(t, func(t *testing.T) {
-		for _, cols := range []int{1, 2, 3, 4, 7, 8, 13, 16, 40, 64} {
+		for _, cols := range []int{1, 2, 3, 4, 7, 8, 13, 16, 40, 64, 128} {
 			for _, rows := range []int{1, 1<<20/cols + 1} { // which sits in cache, and which is prefetched
 				table := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 				moreIDs(t, &table, n, make([]uint32, all))
@@ -47,8 +48,9 @@ func moreIDs[I ID](t *testing.T, table *Matrix, n int, ids []I) {
 // say how many they have done.
 func TestStops(t *testing.T) {
 	const n, rows = 11, 3
+	defer func(halves bool) { tuning.Halves = halves }(tuning.Halves)
 	isatest.Each(t, func(t *testing.T) {
-		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64} {
+		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 128} {
 			m := func(rows int) *Matrix {
 				m := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols+8)}
 				for uintptr(unsafe.Pointer(&m.Data[0]))%32 != 0 { // which rows past the caches begin at
@@ -94,6 +96,7 @@ func TestStops(t *testing.T) {
 			}
 			for name, kernel := range kernels {
 				for _, stream := range []bool{false, true} {
+					tuning.Halves = stream
 					for want := range n + 1 { // another number each time, which no result left behind would be
 						if clear(ids); want < n {
 							ids[want] = rows

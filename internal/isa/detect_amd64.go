@@ -14,3 +14,9 @@ func detect() []Level {
 	}
 	return nil
 }
+
+// Halves reports whether the processor has AVX-512 and does each vector in two halves, as a Zen 4 does, whose registers are as
+// wide as its vectors but whose paths of data are half as wide. What tuning does differently there is not about widths alone.
+func Halves() bool {
+	return cpuid.CPU.VendorID == cpuid.AMD && cpuid.CPU.Family == 0x19 && cpuid.CPU.Supports(cpuid.AVX512F)
+}

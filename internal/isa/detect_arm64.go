@@ -4,3 +4,6 @@ package isa
 
 // detect: every arm64 machine that Go runs on has NEON.
 func detect() []Level { return []Level{NEON} }
+
+// Halves reports whether AVX-512 takes two halves for each vector.
+func Halves() bool { return false }

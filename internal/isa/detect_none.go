@@ -3,3 +3,6 @@
 package isa
 
 func detect() []Level { return nil }
+
+// Halves reports whether AVX-512 takes two halves for each vector.
+func Halves() bool { return false }

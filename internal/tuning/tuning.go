@@ -2,9 +2,12 @@
 // tests writes to them, while nothing else runs.
 package tuning
 
+import "github.com/rowvec/rowvec/internal/isa"
+
 // StreamBytes is the size from which on results are written past the caches, on amd64 with vectors. Gather on a Zen 5 with
-// 32 MiB of third-level cache, ns per row with ordinary stores and streaming: alone, and with the result read right behind,
-// both counted; medians of 21 interleaved rounds:
+// 32 MiB of third-level cache whose rows were prefetched at once, ns per row with ordinary stores and streaming: alone, and with
+// the result read right behind, both counted; medians of 21 interleaved rounds. Line by line it gains nothing there, and so has
+// none of it: see Halves.
 //
 //	50,257 x 768     12.6 MB    293   213    231   298
 //	50,257 x 768     25.2 MB    248   203    466   371
@@ -107,7 +110,7 @@ var SearchRows = 480
 //	1,000,000 x 64   38.0   20.0    34.9   19.9    33.4   19.5
 //	1,000,000 x 128  95.1   49.0    61.4   37.1    60.9   37.3
 //
-// 6 rows ahead are too few (25.8 at 1,000,000 x 64 in bags of 10), and 12, 24 and 32 are as good as 16.
+// 6 rows ahead are too few (25.8 at 1,000,000 x 64 in bags of 10), and 12, 24 and 32 are as good as 16 there; aheadMost has more.
 //
 // PREFETCHT0 in place of T1 takes 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the same at
 // twice that size, and 1.4 times as long at 100,000 x 64.
@@ -129,6 +132,23 @@ var CachedBagBytes = 2 << 20
 // and 6.67, x 128 12.9 and 14.0, 1,500 x 1,024 127 and 124.
 var WideBytes = 8 << 20
 
+// Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
+// that does not, a Zen 5, is better off with rows of middleBytes and more line by line, also where results are small, with
+// WHOLE_ROWS for 64 and 128 columns, with AVX-512 for bags of 128 columns that no cache holds, and with bags that prefetch
+// nothing up to twice CachedBagBytes; and writing past the caches gains it nothing. On two shared cores of one with AVX-512, ns
+// per row as a Zen 4 does it and so, medians of 15 and 21 interleaved rounds:
+//
+//	table, ids                  gather      scatter-add  embed       table, ids                  gather      scatter-add  embed
+//	50,257 x 768         128    100  89.6    147  117    187  141       50,257 x 64        2,048   6.44 4.20   7.17 4.95   8.92 5.75
+//	50,257 x 768       2,048    193  145     211  160    241  169    1,000,000 x 64        8,192   14.0 8.44   14.7 9.55   16.5 12.4
+//	50,257 x 1,024     2,048    232  208     265  215    266  235    1,000,000 x 128       8,192   29.7 22.5   31.7 22.8   34.2 25.8
+//
+//	bags of 2, 10 and 50 of 1,000,000 x 128   26.1 17.9   17.3 15.0   16.3 14.4    of 10,000 x 64   4.00 3.41   2.90 2.34   2.61 2.16
+//
+// Gathers of 50,257 x 768, ns per row written as ever and past the caches: alone 4,096 ids 165 and 160, 8,192 151 and 147, 16,384
+// 149 and 152; with the result read right behind 177 and 221, 230 and 229, 226 and 227.
+var Halves = isa.Halves()
+
 // StraightShare says when a step applies gradients of ids that occur once in a batch as they are, and does not add them up
 // with the others: that saves memory traffic, but each run of such ids takes a call of its own. It does unless more than
 // (250+columns)/StraightShare of the batch, without its padding, are other ids. On a Zen 4 with AVX-512, ns per id of a step
@@ -148,17 +168,19 @@ var WideBytes = 8 << 20
 //	1,000,000 x 16  Zipf                  27.1  15.8    31.3  20.1
 var StraightShare = 1800.0
 
-// Lower makes every call large and divides it, and returns the function that undoes it.
+// Lower makes every call large and divides it, also where a processor's results would not be written past the caches, and returns
+// the function that undoes it.
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
-	straight, elements, lines, wide := StraightShare, LeastElements, LeastLines, WideBytes
+	straight, elements, lines, wide, halves := StraightShare, LeastElements, LeastLines, WideBytes, Halves
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
-	StraightShare, LeastElements, LeastLines, WideBytes = 0, 8, 1, 0
+	StraightShare, LeastElements, LeastLines, WideBytes, Halves = 0, 8, 1, 0, true
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightShare, LeastElements, LeastLines, WideBytes = straight, elements, lines, wide
+		Halves = halves
 	}
 }
