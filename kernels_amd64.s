@@ -334,12 +334,12 @@ near: \
 
 #define FOUR_Y(KERNEL, off) \
 	FOUR_VECTORS(KERNEL, VECTOR, off, 32, Y15, 2, 0, 3, 1, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
-#define EIGHT_Y(KERNEL) FOUR_Y(KERNEL, 0); FOUR_Y(KERNEL, 128)
-#define SIXTEEN_Y(KERNEL) EIGHT_Y(KERNEL); FOUR_Y(KERNEL, 256); FOUR_Y(KERNEL, 384)
+#define ROW64_Y(KERNEL) FOUR_Y(KERNEL, 0); FOUR_Y(KERNEL, 128)
+#define ROW128_Y(KERNEL) ROW64_Y(KERNEL); FOUR_Y(KERNEL, 256); FOUR_Y(KERNEL, 384)
 
 #define WHOLE_ROWS_AVX2(KERNEL, FIRST, NEXT) \
 wider: \
-	WHOLE_ROWS(KERNEL, EIGHT_Y, SIXTEEN_Y, FIRST, NEXT)
+	WHOLE_ROWS(KERNEL, ROW64_Y, ROW128_Y, FIRST, NEXT)
 
 // func gatherAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
@@ -810,13 +810,13 @@ done:
 
 #define FOUR_Z(KERNEL, off) \
 	FOUR_VECTORS(KERNEL, VECTOR, off, 64, Z15, 2, 0, 3, 1, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
-#define FOUR_AT_0_Z(KERNEL) FOUR_Z(KERNEL, 0)
-#define EIGHT_Z(KERNEL) FOUR_Z(KERNEL, 0); FOUR_Z(KERNEL, 256)
+#define ROW64_Z(KERNEL) FOUR_Z(KERNEL, 0)
+#define ROW128_Z(KERNEL) ROW64_Z(KERNEL); FOUR_Z(KERNEL, 256)
 
 #define WHOLE_ROWS_AVX512(KERNEL, FIRST, NEXT) \
 	CMPB rowArgs_whole(BX), $0; \
 	JEQ  row;                   \
-	WHOLE_ROWS(KERNEL, FOUR_AT_0_Z, EIGHT_Z, FIRST, NEXT)
+	WHOLE_ROWS(KERNEL, ROW64_Z, ROW128_Z, FIRST, NEXT)
 
 // func gatherAVX512(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
