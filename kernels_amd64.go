@@ -65,14 +65,23 @@ var lanes = [32]uint32{
 // byLines: the assembly can prefetch line by line.
 const byLines = true
 
-// streams reports whether the linear rows can be written past the caches.
+// streams reports whether the linear rows can be written past the caches, and are to be where they are large.
 func streams(linear *Matrix) bool {
-	return linear.Cols%8 == 0 && linear.Stride%8 == 0 && uintptr(unsafe.Pointer(&linear.Data[0]))%32 == 0
+	return linear.Cols%8 == 0 && linear.Stride%8 == 0 && uintptr(unsafe.Pointer(&linear.Data[0]))%32 == 0 &&
+		!(fullWidth() && (linear.Cols <= shortColumns || isWhole(linear.Cols)))
 }
+
+// streamsLines reports whether they are to be written by vectors of AVX-512, each a line.
+func (a *rowArgs) streamsLines() bool {
+	return fullWidth() && a.cols >= 64 && a.cols%16 == 0 && (uintptr(unsafe.Pointer(a.linear))|a.linearStride)%64 == 0
+}
+
+// isWhole reports whether rows of so many columns are what WHOLE_ROWS does.
+func isWhole(cols int) bool { return cols == 64 || cols == 128 }
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return a.wide512() && a.cols > shortColumns && (a.whole && (a.cols == 64 || a.cols == 128) ||
+	return a.wide512() && a.cols > shortColumns && (a.whole && isWhole(a.cols) ||
 		(a.large() || k >= opScatterAdd && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4))
 }
 
@@ -131,6 +140,18 @@ func windowAhead(linear *Matrix) uintptr {
 //
 //go:noinline
 func (a *rowArgs) do(k op) int {
+	if a.stream && a.streamsLines() {
+		switch k {
+		case opGather:
+			return gatherStreamAVX512(a)
+		case opGatherScaled:
+			return gatherScaledStreamAVX512(a)
+		case opGatherSum:
+			return gatherSumStreamAVX512(a)
+		case opEmbed:
+			return embedStreamAVX512(a)
+		}
+	}
 	if a.stream {
 		switch k {
 		case opGather:
@@ -343,6 +364,18 @@ func scatterAddWindowAVX512(a *rowArgs) (done int)
 
 //go:noescape
 func embedAVX512(a *rowArgs) (done int)
+
+//go:noescape
+func gatherStreamAVX512(a *rowArgs) (done int)
+
+//go:noescape
+func gatherScaledStreamAVX512(a *rowArgs) (done int)
+
+//go:noescape
+func gatherSumStreamAVX512(a *rowArgs) (done int)
+
+//go:noescape
+func embedStreamAVX512(a *rowArgs) (done int)
 
 //go:noescape
 func addBatchesAVX512(a *batchArgs)

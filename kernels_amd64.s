@@ -467,7 +467,7 @@ TEXT ·gatherStreamAVX2(SB), NOSPLIT, $0-16
 	BEGIN_AVX2
 row:
 	ROW_STREAM
-	COLUMNS_STREAM(GATHER)
+	COLUMNS_STREAM_AVX2(GATHER)
 	ROWS_END
 	SFENCE
 	MOVQ R9, done+8(FP)
@@ -480,7 +480,7 @@ TEXT ·gatherScaledStreamAVX2(SB), NOSPLIT, $0-16
 	BEGIN_AVX2
 row:
 	ROW_STREAM
-	COLUMNS_STREAM(GATHER_SCALED)
+	COLUMNS_STREAM_AVX2(GATHER_SCALED)
 	ROWS_END
 	SFENCE
 	MOVQ R9, done+8(FP)
@@ -493,7 +493,7 @@ TEXT ·gatherSumStreamAVX2(SB), NOSPLIT, $0-16
 	BEGIN_AVX2
 row:
 	ROW_STREAM
-	COLUMNS_STREAM(GATHER_SUM)
+	COLUMNS_STREAM_AVX2(GATHER_SUM)
 	ROWS_END
 	SFENCE
 	MOVQ R9, done+8(FP)
@@ -508,7 +508,7 @@ TEXT ·embedStreamAVX2(SB), NOSPLIT, $0-16
 row:
 	ROW_STREAM
 	POSITION
-	COLUMNS_STREAM(EMBED)
+	COLUMNS_STREAM_AVX2(EMBED)
 	POSITION_NEXT
 	ROWS_END
 	SFENCE
@@ -907,6 +907,63 @@ row:
 	ROW_WINDOW
 	COLUMNS_WINDOW_AVX512(ADD_SCALED)
 	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// The stream kernels need linear rows that begin at multiples of 64 bytes and have whole vectors.
+
+// func gatherStreamAVX512(a *rowArgs) (done int)
+// for i, id := range ids { copy(linear[i], table[id]) }
+TEXT ·gatherStreamAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_STREAM
+	COLUMNS_STREAM_AVX512(GATHER)
+	ROWS_END
+	SFENCE
+	MOVQ R9, done+8(FP)
+	RET
+
+// func gatherScaledStreamAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] }
+TEXT ·gatherScaledStreamAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_STREAM
+	COLUMNS_STREAM_AVX512(GATHER_SCALED)
+	ROWS_END
+	SFENCE
+	MOVQ R9, done+8(FP)
+	RET
+
+// func gatherSumStreamAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = 0 + table[id] }
+TEXT ·gatherSumStreamAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_STREAM
+	COLUMNS_STREAM_AVX512(GATHER_SUM)
+	ROWS_END
+	SFENCE
+	MOVQ R9, done+8(FP)
+	RET
+
+// func embedStreamAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
+TEXT ·embedStreamAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+	POSITIONS_BEGIN
+row:
+	ROW_STREAM
+	POSITION
+	COLUMNS_STREAM_AVX512(EMBED)
+	POSITION_NEXT
+	ROWS_END
+	SFENCE
 	MOVQ R9, done+8(FP)
 	RET
 

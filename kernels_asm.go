@@ -358,7 +358,7 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 // rowsByID returns the arguments that every row kernel needs: ids is not empty, and the matrices have columns. The linear
 // rows are written past the caches if h asks for it and that can be.
 func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
-	stream := h.stream && !fullWidth() && streams(linear)
+	stream := h.stream && streams(linear)
 	race.Read(unsafe.SliceData(ids), len(ids)+max(h.more, 0))
 	ahead, burst, early := 0, 0, 0
 	if h.more >= 0 {

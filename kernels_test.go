@@ -239,6 +239,17 @@ func setHalves(t testing.TB, halves bool) {
 	t.Cleanup(func() { tuning.Halves = was })
 }
 
+// eachHalves runs test once, and with AVX-512 as a processor goes that does its vectors in halves and as others do.
+func eachHalves(t *testing.T, test func()) {
+	t.Helper()
+	if isa.Active() == isa.AVX512 {
+		setHalves(t, true)
+		test()
+		setHalves(t, false)
+	}
+	test()
+}
+
 func TestEveryDim(t *testing.T) {
 	lowerWide(t)
 	isatest.Each(t, func(t *testing.T) {
@@ -358,13 +369,7 @@ func TestChunks(t *testing.T) {
 func TestPrefetch(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
-		for _, halves := range []bool{true, false} {
-			if halves && isa.Active() != isa.AVX512 {
-				continue
-			}
-			setHalves(t, halves)
-			testPrefetch(t)
-		}
+		eachHalves(t, func() { testPrefetch(t) })
 	})
 }
 
@@ -393,27 +398,36 @@ func TestStream(t *testing.T) {
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
-		for shift := range 9 {
-			matrices := 0
-			aligned := func() allocator {
-				matrices++
-				return func(n int) []float32 {
-					x := make([]float32, n+32)
-					for uintptr(unsafe.Pointer(&x[0]))%64 != 0 {
-						x = x[1:]
-					}
-					return x[shift+matrices%3:][:n] // the third is the result
-				}
+		eachHalves(t, func() {
+			for shift := range 9 {
+				testStream(t, shift)
 			}
-			for _, dim := range dims(1) {
-				for _, gap := range []int{0, 8} {
-					compareForward[int32, int](t, aligned, shape{dim: dim, gap: gap, n: 12, rows: 9, seq: 4, start: 2, scale: 3})
-				}
-			}
-			compareForward[int64, int](t, aligned, shape{dim: 72, gap: 8, n: 9000, rows: 300, seq: 250, scale: 3})
-			compareForward[int64, int](t, aligned, shape{dim: 1<<16 + 8, n: 2, rows: 3, seq: 1, scale: 3})
-		}
+		})
 	})
+}
+
+func testStream(t *testing.T, shift int) {
+	t.Helper()
+	matrices := 0
+	aligned := func() allocator {
+		matrices++
+		return func(n int) []float32 {
+			x := make([]float32, n+32)
+			for uintptr(unsafe.Pointer(&x[0]))%64 != 0 {
+				x = x[1:]
+			}
+			return x[shift+matrices%3:][:n] // the third is the result
+		}
+	}
+	for _, dim := range dims(1) {
+		for _, gap := range []int{0, 8} {
+			compareForward[int32, int](t, aligned, shape{dim: dim, gap: gap, n: 12, rows: 9, seq: 4, start: 2, scale: 3})
+		}
+	}
+	compareForward[int64, int](t, aligned, shape{dim: 72, gap: 8, n: 9000, rows: 300, seq: 250, scale: 3})
+	compareForward[int64, int](t, aligned, shape{dim: 80, gap: 16, n: 9000, rows: 300, seq: 250, scale: 3})
+	compareForward[int64, int](t, aligned, shape{dim: 1<<16 + 8, n: 2, rows: 3, seq: 1, scale: 3})
+	compareForward[int64, int](t, aligned, shape{dim: 1<<16 + 64, n: 2, rows: 3, seq: 1, scale: 3})
 }
 
 // TestUnfused uses numbers for which a fused multiply-add gives another result.

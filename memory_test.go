@@ -807,6 +807,10 @@ func TestMemory(t *testing.T) {
 				if strings.Contains(" "+lowered+" ", " "+name+" ") && (dim%8 == 0 || dim > 128 && name[:3] == "Bag") {
 					undo := tuning.Lower()
 					m.try(t, levels, table, k, s)
+					if dim%16 == 0 { // lines
+						tuning.Halves = false
+						m.try(t, levels, table, k, s)
+					}
 					undo()
 				}
 			}

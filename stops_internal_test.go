@@ -50,22 +50,32 @@ func TestStops(t *testing.T) {
 	const n, rows = 11, 3
 	defer func(halves bool) { tuning.Halves = halves }(tuning.Halves)
 	isatest.Each(t, func(t *testing.T) {
-		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 128} {
+		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 96, 128} {
 			m := func(rows int) *Matrix {
-				m := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols+8)}
-				for uintptr(unsafe.Pointer(&m.Data[0]))%32 != 0 { // which rows past the caches begin at
+				m := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols+16)}
+				for uintptr(unsafe.Pointer(&m.Data[0]))%64 != 0 { // which rows past the caches begin at
 					m.Data = m.Data[1:]
 				}
 				return &m
 			}
 			dst, table, linear, sums, gamma := m(n), m(rows), m(n), make([]float32, rows), make([]float32, cols)
-			ids, at := make([]uint32, n), make([]uint64, n)
+			ids, at, ones := make([]uint32, n), make([]uint64, n), make([]int, n+1) // where bags of one begin and end
+			for i := range ones {
+				ones[i] = i
+			}
 			far := &Matrix{Rows: rows, Cols: cols, Stride: 1 << 19, Data: make([]float32, (rows-1)<<19+cols)} // which is prefetched
 			windows := &Matrix{Rows: n, Cols: cols, Stride: cols + 1, Data: make([]float32, n*(cols+1))}
 			angles := Matrix{Rows: rows, Cols: cols &^ 1, Stride: cols, Data: table.Data}
 			kernels := map[string]func(h hint) int{
-				"gather":              func(h hint) int { return gather(dst, table, ids, h) },
-				"gatherScaled":        func(h hint) int { return gatherScaled(dst, table, ids, 2, h) },
+				"gather":       func(h hint) int { return gather(dst, table, ids, h) },
+				"gatherScaled": func(h hint) int { return gatherScaled(dst, table, ids, 2, h) },
+				"bagSum, of one": func(h hint) int {
+					defer func(bytes int) { tuning.StreamBytes = bytes }(tuning.StreamBytes)
+					if h.stream {
+						tuning.StreamBytes = 0
+					}
+					return bagSum(dst, table, ids, ones, nil, true)
+				},
 				"embed":               func(h hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
 				"embedAt":             func(h hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
 				"embedAt, at":         func(h hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
@@ -95,8 +105,9 @@ func TestStops(t *testing.T) {
 				delete(kernels, "rotateAt, interleaved")
 			}
 			for name, kernel := range kernels {
-				for _, stream := range []bool{false, true} {
-					tuning.Halves = stream
+				for way := range 4 {
+					stream, halves := way%2 > 0, way/2 > 0
+					tuning.Halves = halves
 					for want := range n + 1 { // another number each time, which no result left behind would be
 						if clear(ids); want < n {
 							ids[want] = rows
@@ -105,7 +116,7 @@ func TestStops(t *testing.T) {
 							at[i] = uint64(id)
 						}
 						if got := kernel(hint{stream: stream}); got != want {
-							t.Errorf("%s of %d columns, past the caches %v: %d done, want %d", name, cols, stream, got, want)
+							t.Errorf("%s of %d columns, past the caches %v, in halves %v: %d done, want %d", name, cols, stream, halves, got, want)
 						}
 					}
 				}
