@@ -41,23 +41,24 @@ func dotColumn(dst *Matrix, j int, a *Matrix, y []float32) {
 }
 
 func dot(x, y []float32) float32 {
-	s, t := lanes(x, y, 0), lanes(x, y, 8)
-	for k := range 8 {
-		s[k] += t[k]
-	}
-	for k := range 4 {
-		s[k] += s[k+4]
-	}
-	return (s[0] + s[2]) + (s[1] + s[3])
+	s0, s1, s2, s3, s4, s5, s6, s7 := lanes(x, y, 0)
+	t0, t1, t2, t3, t4, t5, t6, t7 := lanes(x, y, 8)
+	s0, s1, s2, s3 = (s0+t0)+(s4+t4), (s1+t1)+(s5+t5), (s2+t2)+(s6+t6), (s3+t3)+(s7+t7)
+	return (s0 + s2) + (s1 + s3)
 }
 
-// lanes returns lanes first to first+7: as many as stay in registers.
-func lanes(x, y []float32, first int) [8]float32 {
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+// lanes returns lanes first to first+7: as many as stay in registers, where an array would not.
+func lanes(x, y []float32, first int) (s0, s1, s2, s3, s4, s5, s6, s7 float32) {
+	var padded [2][8]float32
 	y = y[:len(x)]
-	i := first
-	for ; len(x)-i >= 8; i += 16 {
-		p, q := (*[8]float32)(x[i:]), (*[8]float32)(y[i:])
+	for i := first; i < len(x); i += 16 {
+		p, q := &padded[0], &padded[1]
+		if len(x)-i >= 8 {
+			p, q = (*[8]float32)(x[i:]), (*[8]float32)(y[i:])
+		} else {
+			copy(p[:], x[i:])
+			copy(q[:], y[i:])
+		}
 		s0 += float32(p[0] * q[0])
 		s1 += float32(p[1] * q[1])
 		s2 += float32(p[2] * q[2])
@@ -67,9 +68,5 @@ func lanes(x, y []float32, first int) [8]float32 {
 		s6 += float32(p[6] * q[6])
 		s7 += float32(p[7] * q[7])
 	}
-	s := [8]float32{s0, s1, s2, s3, s4, s5, s6, s7}
-	for k := 0; i+k < len(x); k++ {
-		s[k] += float32(x[i+k] * y[i+k])
-	}
-	return s
+	return
 }
