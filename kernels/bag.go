@@ -107,7 +107,10 @@ func sum[I ID](dst []float32, table *Matrix, ids []I) int {
 		i := 0
 		for ; len(dst)-i >= 4; i += 4 {
 			x, y := four(dst, i), four(in, i)
-			*x = [4]float32{x[0] + y[0], x[1] + y[1], x[2] + y[2], x[3] + y[3]}
+			x[0] += y[0]
+			x[1] += y[1]
+			x[2] += y[2]
+			x[3] += y[3]
 		}
 		for ; i < len(dst); i++ {
 			dst[i] += in[i]
@@ -127,12 +130,10 @@ func sumWeighted[I ID](dst []float32, table *Matrix, ids []I, weights []float32)
 		i := 0
 		for ; len(dst)-i >= 4; i += 4 {
 			x, y := four(dst, i), four(in, i)
-			*x = [4]float32{
-				x[0] + float32(w*y[0]),
-				x[1] + float32(w*y[1]),
-				x[2] + float32(w*y[2]),
-				x[3] + float32(w*y[3]),
-			}
+			x[0] += float32(w * y[0])
+			x[1] += float32(w * y[1])
+			x[2] += float32(w * y[2])
+			x[3] += float32(w * y[3])
 		}
 		for ; i < len(dst); i++ {
 			dst[i] += float32(w * in[i])
