@@ -211,15 +211,14 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns, but no more than a quarter of a
 // call's ids or aheadFew, since the first are prefetched before anything else is done (a gather of 128 ids of 1,000,000 x 16,
 // which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 3 and a Zen 4 saw no difference between 12 and 32, or 48. A
-// Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 64 and 96; medians of 11 and 15 interleaved rounds:
+// Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
 //
 //	table             gather           scatter-add      embed            sums of bags of 10
-//	1,000,000 x 8     3.33 2.57 2.24   3.50 2.66 2.28   3.95 2.95 2.60
-//	1,000,000 x 16    4.81 3.60 3.03   5.42 3.72 3.15   5.51 3.92 3.27
-//	4,000,000 x 16                                                       6.31 4.98 4.01 3.85
-//	1,000,000 x 32    6.63 5.00 4.80   7.44 5.33 5.42   7.89 6.01 5.99   8.15 6.21 4.50 3.94
-//	1,000,000 x 64    8.28 7.55        8.95 7.70        11.6 11.5        9.56 6.83 5.56 5.57
-//	1,000,000 x 128   20.7 20.9        23.1 23.2        25.4 27.3        16.6 14.8 14.6 14.7
+//	1,000,000 x 8     4.68 3.22 2.54   4.70 3.21 2.63   5.41 3.62 2.84
+//	4,000,000 x 16    5.40 3.91 3.30   5.64 4.34 3.53   5.91 4.09 3.42   7.56 5.68 4.60 3.40
+//	1,000,000 x 32    6.36 4.87 4.64   7.27 5.08 4.84   7.54 5.73 5.52   7.98 6.06 4.98 3.67
+//	1,000,000 x 64    9.56 9.71 9.73   11.1 11.5 11.5   14.8 13.8 13.7   9.12 7.65 7.67 7.51
+//	1,000,000 x 128                                                      15.3 15.9 15.4 15.4
 //
 // Rows may begin within a line, and then reach one further than their bytes say. That line is prefetched too: without and with
 // it, in no cache but for the third table, which the third level holds, AVX-512, medians of 31 interleaved rounds:

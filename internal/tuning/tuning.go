@@ -134,19 +134,24 @@ var WideBytes = 8 << 20
 
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
 // that does not, a Zen 5, is better off with rows of middleBytes and more line by line, also where results are small, with
-// WHOLE_ROWS for 64 and 128 columns, with AVX-512 for bags of 128 columns that no cache holds, and with bags that prefetch
-// nothing up to twice CachedBagBytes; and writing past the caches gains it nothing. On two shared cores of one with AVX-512, ns
-// per row as a Zen 4 does it and so, medians of 15 and 21 interleaved rounds:
+// WHOLE_ROWS for 64 and 128 columns, with AVX-512 for bags of 128 columns that no cache holds, with bags that prefetch nothing up
+// to twice CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one with
+// AVX-512, tables on pages of 2 MiB, ns per row as a Zen 4 does it and so, with aheadMost of 32 and of 96, medians of 31
+// interleaved rounds; of the tables marked with S, results are written past the caches:
 //
-//	table, ids                  gather      scatter-add  embed       table, ids                  gather      scatter-add  embed
-//	50,257 x 768         128    100  89.6    147  117    187  141       50,257 x 64        2,048   6.44 4.20   7.17 4.95   8.92 5.75
-//	50,257 x 768       2,048    193  145     211  160    241  169    1,000,000 x 64        8,192   14.0 8.44   14.7 9.55   16.5 12.4
-//	50,257 x 1,024     2,048    232  208     265  215    266  235    1,000,000 x 128       8,192   29.7 22.5   31.7 22.8   34.2 25.8
+//	table, ids               gather       scatter-add  embed         table, ids               gather       scatter-add  embed
+//	50,257 x 768      128    134  126     159  118     137  121         50,257 x 64    2,048  6.53 4.50    6.90 5.01    8.08 5.58
+//	50,257 x 768    2,048    177  157     234  169     206  164      1,000,000 x 64    8,192  15.4 10.2    17.0 10.9    17.5 13.4
+//	50,257 x 768  S 8,192    211  170                  216  162      1,000,000 x 128   8,192  29.7 22.0    32.2 22.6    35.4 27.1
+//	50,257 x 1,024  2,048    244  216     250  220     255  220      1,000,000 x 512 S 8,192   125  121                  161  128
 //
-//	bags of 2, 10 and 50 of 1,000,000 x 128   26.1 17.9   17.3 15.0   16.3 14.4    of 10,000 x 64   4.00 3.41   2.90 2.34   2.61 2.16
+//	bags of 2, 10 and 50 of 1,000,000 x 128   27.1 17.7   16.7 14.7   16.0 14.1
 //
-// Gathers of 50,257 x 768, ns per row written as ever and past the caches: alone 4,096 ids 165 and 160, 8,192 151 and 147, 16,384
-// 149 and 152; with the result read right behind 177 and 221, 230 and 229, 226 and 227.
+// Bags of 10,000 x 64 take 4.16 and 3.51, 3.05 and 2.50, 2.61 and 2.16 with and without 16 rows ahead right behind one another,
+// but 6.02 and 7.77, 4.09 and 5.03, 3.78 and 4.30 with 48 ahead and without where 16 MB of something else are read in between.
+//
+// Rows of shortColumns and fewer, and WHOLE_ROWS, gain nothing by being written past the caches (1,048,576 rows of 8 columns 4.27
+// and 4.83, 524,288 of 16 4.83 and 5.38, 65,536 of 128 38.7 and 39.7, and 49.7 and 60.8 with the result read right behind).
 var Halves = isa.Halves()
 
 // StraightShare says when a step applies gradients of ids that occur once in a batch as they are, and does not add them up
