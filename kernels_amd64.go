@@ -21,12 +21,13 @@ import (
 //   - Gathers from tables of up to tuning.WideBytes are no faster, nor is most of what else is done to rows of such tables that
 //     are no multiple of a vector, nor are copies of rows of more than wholeBytes: on a Zen 4, 125,000 x 4,096 1423 with AVX2 and
 //     1556 with AVX-512.
-//   - Rows of 64 and 128 columns always where the processor does not do vectors in halves, which tuning.Halves is about.
+//   - Rows of up to endColumns have END_ROWS where the processor does not do vectors in halves, which tuning.Halves is about.
 //   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
 //     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
 //     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
 const (
 	shortColumns = 32
+	endColumns   = 128
 	wideColumns  = 32
 )
 
@@ -68,7 +69,7 @@ const byLines = true
 // streams reports whether the linear rows can be written past the caches, and are to be where they are large.
 func streams(linear *Matrix) bool {
 	return linear.Cols%8 == 0 && linear.Stride%8 == 0 && uintptr(unsafe.Pointer(&linear.Data[0]))%32 == 0 &&
-		!(fullWidth() && (linear.Cols <= shortColumns || isWhole(linear.Cols)))
+		!(fullWidth() && linear.Cols <= endColumns)
 }
 
 // streamsLines reports whether kernel k is to write them by vectors of AVX-512, each a line. As elsewhere, copies of rows of more
@@ -78,13 +79,33 @@ func (a *rowArgs) streamsLines(k op) bool {
 		(k != opGather || a.cols <= wholeBytes/4)
 }
 
-// isWhole reports whether rows of so many columns are what WHOLE_ROWS does.
-func isWhole(cols int) bool { return cols == 64 || cols == 128 }
-
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return a.wide512() && a.cols > shortColumns && (a.whole && isWhole(a.cols) ||
+	return isa.Active() == isa.AVX512 && a.cols > shortColumns && (a.ends && a.endsPay(k) || a.wide512() &&
 		(a.large() || k >= opScatterAdd && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4))
+}
+
+// endsPay reports whether END_ROWS is quicker than AVX2. Of a table in cache it may not be where vectors begin within a line. On a
+// Zen 5, 1,000 rows, ns per row with AVX2 and so:
+//
+//	columns          33          40          50          60          72          88          100         120
+//	gather       2.07 2.18   1.89 1.89   2.99 2.99   3.59 3.18   3.32 3.61   4.47 4.27   6.61 5.72   7.73 6.40
+//	scatter-add  2.58 4.16   2.39 3.33   3.63 5.10   4.43 5.16   4.32 5.46   5.42 6.11   7.48 8.19   8.27 8.35
+//	embed        2.96 3.51   2.90 3.19   4.30 4.65   5.19 4.97   5.01 5.68   6.42 6.55   9.61 8.82   11.0 9.42
+//
+// and for all three 48 2.33 1.91, 3.06 2.46, 3.30 2.94, 96 5.87 4.52, 5.54 5.17, 6.46 6.26.
+func (a *rowArgs) endsPay(k op) bool {
+	switch {
+	case a.cols > endColumns:
+		return false
+	case a.ahead != 0 || a.cols%16 == 0:
+		return true
+	case k == opScatterAdd:
+		return false
+	case k == opEmbed:
+		return a.cols > 96
+	}
+	return a.cols <= 64 || a.cols > 80
 }
 
 // large reports whether the table is.

@@ -115,15 +115,17 @@
 #define BODY16(KERNEL, OUT) BOTH(KERNEL, OUT, VECTOR, Y15, Y0, Y1, Y2, Y3)
 
 // The order of columns is that of MIXED.
-#define BODY32(KERNEL, OUT) \
-	KERNEL(VECTOR, LATER, Y15, 0, CX, Y4, Y5);  \
-	KERNEL(VECTOR, LATER, Y15, 0, DX, Y0, Y1);  \
-	KERNEL(VECTOR, LATER, Y15, 32, CX, Y6, Y7); \
-	KERNEL(VECTOR, LATER, Y15, 32, DX, Y2, Y3); \
-	VMOVUPS Y4, (OUT)(CX*1);                    \
-	VMOVUPS Y0, (OUT);                          \
-	VMOVUPS Y6, 32(OUT)(CX*1);                  \
-	VMOVUPS Y2, 32(OUT)
+#define FOUR_ENDS(KERNEL, OUT, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	KERNEL(VECTOR, LATER, scale, 0, CX, v4, v5);    \
+	KERNEL(VECTOR, LATER, scale, 0, DX, v0, v1);    \
+	KERNEL(VECTOR, LATER, scale, size, CX, v6, v7); \
+	KERNEL(VECTOR, LATER, scale, size, DX, v2, v3); \
+	VMOVUPS v4, (OUT)(CX*1);                        \
+	VMOVUPS v0, (OUT);                              \
+	VMOVUPS v6, size(OUT)(CX*1);                    \
+	VMOVUPS v2, size(OUT)
+
+#define BODY32(KERNEL, OUT) FOUR_ENDS(KERNEL, OUT, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rows) \
 	CMPQ  R10, R12;    \
@@ -307,16 +309,16 @@ beyond: \
 //	   10,000 x 64     12.4  10.4   16.6  13.3   18.5  15.7       1,000,000 x 64     48.5  40.7   47.6  43.8   45.0  43.2
 //	   10,000 x 128    26.3  25.8   30.5  29.9   33.5  33.2       1,000,000 x 128     140   140    259   171    169   147
 //
-// Where the loops begin makes no difference. With AVX-512 it is for processors that do not have its vectors in halves, where
-// tuning.Halves has the figures: a Zen 4 gains too little, in three forms 0.85 to 1.02 of the time in caches, and 0.92 to 1.27
-// of 64 columns beyond them.
-#define WHOLE_ROWS(KERNEL, ROW64, ROW128, FIRST, NEXT) \
+// Where the loops begin makes no difference. With AVX-512 a Zen 4 gains too little so: in three forms 0.85 to 1.02 of the time in
+// caches, and 0.92 to 1.27 of 64 columns beyond them.
+#define WHOLE_ROWS(KERNEL, FIRST, NEXT) \
+wider: \
 	CMPQ AX, $128; \
 	JEQ  whole128; \
 	CMPQ AX, $64;  \
 	JNE  row;      \
-	WHOLE_ROW(KERNEL, LINES4, 256, ROW64, FIRST, NEXT, whole64, near64); \
-	WHOLE_ROW(KERNEL, LINES8, 512, ROW128, FIRST, NEXT, whole128, near128)
+	WHOLE_ROW(KERNEL, LINES4, 256, EIGHT, FIRST, NEXT, whole64, near64); \
+	WHOLE_ROW(KERNEL, LINES8, 512, SIXTEEN, FIRST, NEXT, whole128, near128)
 
 #define WHOLE_ROW(KERNEL, LINES, size, VECTORS, FIRST, NEXT, whole, near) \
 whole: \
@@ -332,14 +334,10 @@ near: \
 	ROWS_NEXT(whole);         \
 	JMP  done
 
-#define FOUR_Y(KERNEL, off) \
+#define FOUR_AT(KERNEL, off) \
 	FOUR_VECTORS(KERNEL, VECTOR, off, 32, Y15, 2, 0, 3, 1, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
-#define ROW64_Y(KERNEL) FOUR_Y(KERNEL, 0); FOUR_Y(KERNEL, 128)
-#define ROW128_Y(KERNEL) ROW64_Y(KERNEL); FOUR_Y(KERNEL, 256); FOUR_Y(KERNEL, 384)
-
-#define WHOLE_ROWS_AVX2(KERNEL, FIRST, NEXT) \
-wider: \
-	WHOLE_ROWS(KERNEL, ROW64_Y, ROW128_Y, FIRST, NEXT)
+#define EIGHT(KERNEL) FOUR_AT(KERNEL, 0); FOUR_AT(KERNEL, 128)
+#define SIXTEEN(KERNEL) EIGHT(KERNEL); FOUR_AT(KERNEL, 256); FOUR_AT(KERNEL, 384)
 
 // func gatherAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
@@ -347,7 +345,7 @@ TEXT ·gatherAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
 	SHORT_ROWS(GATHER, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
-	WHOLE_ROWS_AVX2(GATHER, NOTHING, NOTHING)
+	WHOLE_ROWS(GATHER, NOTHING, NOTHING)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER)
@@ -361,7 +359,7 @@ TEXT ·gatherScaledAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
 	SHORT_ROWS(GATHER_SCALED, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
-	WHOLE_ROWS_AVX2(GATHER_SCALED, NOTHING, NOTHING)
+	WHOLE_ROWS(GATHER_SCALED, NOTHING, NOTHING)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER_SCALED)
@@ -375,7 +373,7 @@ TEXT ·gatherSumAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
 	SHORT_ROWS(GATHER_SUM, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
-	WHOLE_ROWS_AVX2(GATHER_SUM, NOTHING, NOTHING)
+	WHOLE_ROWS(GATHER_SUM, NOTHING, NOTHING)
 row:
 	ROW
 	COLUMNS_AVX2(GATHER_SUM)
@@ -389,7 +387,7 @@ TEXT ·scatterAddAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
 	SHORT_ROWS(ADD_SCALED, R10, NO_FOURS, STRIDE, NOTHING, STRIDE_NEXT)
-	WHOLE_ROWS_AVX2(ADD_SCALED, NOTHING, NOTHING)
+	WHOLE_ROWS(ADD_SCALED, NOTHING, NOTHING)
 row:
 	ROW
 	COLUMNS_AVX2(ADD_SCALED)
@@ -404,7 +402,7 @@ TEXT ·embedAVX2(SB), NOSPLIT, $0-16
 	BEGIN_AVX2
 	POSITIONS_BEGIN
 	SHORT_ROWS(EMBED, DI, NO_FOURS, NOTHING, POSITION, POSITION_STRIDE_NEXT)
-	WHOLE_ROWS_AVX2(EMBED, POSITION, POSITION_NEXT)
+	WHOLE_ROWS(EMBED, POSITION, POSITION_NEXT)
 row:
 	ROW
 	POSITION
@@ -808,22 +806,91 @@ done:
 
 // AVX-512
 
-#define FOUR_Z(KERNEL, off) \
-	FOUR_VECTORS(KERNEL, VECTOR, off, 64, Z15, 2, 0, 3, 1, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
-#define ROW64_Z(KERNEL) FOUR_Z(KERNEL, 0)
-#define ROW128_Z(KERNEL) ROW64_Z(KERNEL); FOUR_Z(KERNEL, 256)
+// END_ROWS does rows of more than shortColumns and up to endColumns as SHORT_ROWS does shorter ones, where rowArgs.ends has it
+// so: with two or four vectors at the left end and one to four at the right, whose lines are what is prefetched. It is for
+// processors that do not do vectors in halves, where tuning.Halves has the figures.
 
-#define WHOLE_ROWS_AVX512(KERNEL, FIRST, NEXT) \
-	CMPB rowArgs_whole(BX), $0; \
-	JEQ  row;                   \
-	WHOLE_ROWS(KERNEL, ROW64_Z, ROW128_Z, FIRST, NEXT)
+#define BODY48(KERNEL, OUT) \
+	KERNEL(VECTOR, LATER, Z15, 0, CX, Z4, Z5);  \
+	KERNEL(VECTOR, LATER, Z15, 0, DX, Z0, Z1);  \
+	KERNEL(VECTOR, LATER, Z15, 64, DX, Z2, Z3); \
+	VMOVUPS Z4, (OUT)(CX*1);                    \
+	VMOVUPS Z0, (OUT);                          \
+	VMOVUPS Z2, 64(OUT)
+
+#define BODY64(KERNEL, OUT) FOUR_ENDS(KERNEL, OUT, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+
+#define LEFT_FOUR(KERNEL) \
+	KERNEL(VECTOR, LATER, Z15, 128, DX, Z2, Z8);  \
+	KERNEL(VECTOR, LATER, Z15, 0, DX, Z0, Z9);    \
+	KERNEL(VECTOR, LATER, Z15, 192, DX, Z3, Z10); \
+	KERNEL(VECTOR, LATER, Z15, 64, DX, Z1, Z11)
+
+#define PUT_LEFT_FOUR(OUT) \
+	VMOVUPS Z2, 128(OUT); \
+	VMOVUPS Z0, (OUT);    \
+	VMOVUPS Z3, 192(OUT); \
+	VMOVUPS Z1, 64(OUT)
+
+#define BODY96(KERNEL, OUT) \
+	LEFT_FOUR(KERNEL);                           \
+	KERNEL(VECTOR, LATER, Z15, 64, CX, Z5, Z12); \
+	KERNEL(VECTOR, LATER, Z15, 0, CX, Z4, Z13);  \
+	PUT_LEFT_FOUR(OUT);                          \
+	VMOVUPS Z5, 64(OUT)(CX*1);                   \
+	VMOVUPS Z4, (OUT)(CX*1)
+
+#define BODY128(KERNEL, OUT) \
+	LEFT_FOUR(KERNEL);                            \
+	KERNEL(VECTOR, LATER, Z15, 128, CX, Z6, Z12); \
+	KERNEL(VECTOR, LATER, Z15, 0, CX, Z4, Z13);   \
+	KERNEL(VECTOR, LATER, Z15, 192, CX, Z7, Z14); \
+	KERNEL(VECTOR, LATER, Z15, 64, CX, Z5, Z16);  \
+	PUT_LEFT_FOUR(OUT);                           \
+	VMOVUPS Z6, 128(OUT)(CX*1);                   \
+	VMOVUPS Z4, (OUT)(CX*1);                      \
+	VMOVUPS Z7, 192(OUT)(CX*1);                   \
+	VMOVUPS Z5, 64(OUT)(CX*1)
+
+#define LINES48(row) LINES2(row); PREFETCHT1 (row)(CX*1)
+#define LINES64(row) LINES48(row); PREFETCHT1 64(row)(CX*1)
+#define LINES96(row) LINES4(row); PREFETCHT1 (row)(CX*1); PREFETCHT1 64(row)(CX*1)
+#define LINES128(row) LINES96(row); PREFETCHT1 128(row)(CX*1); PREFETCHT1 192(row)(CX*1)
+
+#define END_ROWS(KERNEL, OUT, BEGIN, FIRST, NEXT) \
+	CMPB rowArgs_ends(BX), $0;         \
+	JEQ  row;                          \
+	CMPQ AX, $const_endColumns;        \
+	JGT  row;                          \
+	BEGIN;                             \
+	MOVQ rowArgs_limit(BX), R12;       \
+	MOVQ rowArgs_tableStride(BX), R13; \
+	XORL DX, DX;                       \
+	LEAQ (AX*4), CX;                   \
+	CMPQ AX, $96;                      \
+	JGT  upTo128;                      \
+	CMPQ AX, $64;                      \
+	JGT  upTo96;                       \
+	CMPQ AX, $48;                      \
+	JGT  upTo64;                       \
+	SUBQ $64, CX;                      \
+	SHORT_LOOPS(KERNEL, BODY48, OUT, FIRST, NEXT, LINES48, 63, farNarrow48, farWide48, near48, narrow48, wide48); \
+upTo64: \
+	SUBQ $128, CX;                     \
+	SHORT_LOOPS(KERNEL, BODY64, OUT, FIRST, NEXT, LINES64, 127, farNarrow64, farWide64, near64, narrow64, wide64); \
+upTo96: \
+	SUBQ $128, CX;                     \
+	SHORT_LOOPS(KERNEL, BODY96, OUT, FIRST, NEXT, LINES96, 127, farNarrow96, farWide96, near96, narrow96, wide96); \
+upTo128: \
+	SUBQ $256, CX;                     \
+	SHORT_LOOPS(KERNEL, BODY128, OUT, FIRST, NEXT, LINES128, 255, farNarrow128, farWide128, near128, narrow128, wide128)
 
 // func gatherAVX512(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
-	WHOLE_ROWS_AVX512(GATHER, NOTHING, NOTHING)
+	END_ROWS(GATHER, DI, STRIDE, NOTHING, STRIDE_NEXT)
 row:
 	ROW
 	COLUMNS_AVX512(GATHER)
@@ -836,7 +903,7 @@ row:
 TEXT ·gatherScaledAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
-	WHOLE_ROWS_AVX512(GATHER_SCALED, NOTHING, NOTHING)
+	END_ROWS(GATHER_SCALED, DI, STRIDE, NOTHING, STRIDE_NEXT)
 row:
 	ROW
 	COLUMNS_AVX512(GATHER_SCALED)
@@ -849,7 +916,7 @@ row:
 TEXT ·gatherSumAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
-	WHOLE_ROWS_AVX512(GATHER_SUM, NOTHING, NOTHING)
+	END_ROWS(GATHER_SUM, DI, STRIDE, NOTHING, STRIDE_NEXT)
 row:
 	ROW
 	COLUMNS_AVX512(GATHER_SUM)
@@ -862,7 +929,7 @@ row:
 TEXT ·scatterAddAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
-	WHOLE_ROWS_AVX512(ADD_SCALED, NOTHING, NOTHING)
+	END_ROWS(ADD_SCALED, R10, STRIDE, NOTHING, STRIDE_NEXT)
 row:
 	ROW
 	COLUMNS_AVX512(ADD_SCALED)
@@ -876,7 +943,7 @@ TEXT ·embedAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
 	POSITIONS_BEGIN
-	WHOLE_ROWS_AVX512(EMBED, POSITION, POSITION_NEXT)
+	END_ROWS(EMBED, DI, NOTHING, POSITION, POSITION_STRIDE_NEXT)
 row:
 	ROW
 	POSITION

@@ -38,7 +38,7 @@ type rowArgs struct {
 	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
 	scale    float32
 	stream   bool // write linear rows past the caches
-	whole    bool // rows of 64 and 128 columns are done by WHOLE_ROWS with AVX-512 too
+	ends     bool // rows of shortColumns to endColumns are done by END_ROWS, with AVX-512
 
 	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
 
@@ -385,7 +385,7 @@ func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
 		early:        early,
 		scale:        1,
 		stream:       stream,
-		whole:        fullWidth(),
+		ends:         fullWidth(),
 		windowAhead:  window,
 	}
 }

@@ -852,12 +852,15 @@ func TestMemoryOfPrefetches(t *testing.T) {
 			continue
 		}
 		for i, s := range []extent{
-			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 32}, {dim: 33}, {dim: 39, gap: 1}, {dim: 64, gap: 1}, {dim: 100}, {dim: 100, gap: 1},
+			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 32}, {dim: 33}, {dim: 39, gap: 1}, {dim: 64, gap: 1}, {dim: 90}, {dim: 100}, {dim: 100, gap: 1},
 			{dim: 128}, {dim: 600}, {dim: 1100},
 		} {
 			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40, 42}
-			if s.dim > 1000 {
+			switch {
+			case s.dim > 1000:
 				lengths = append(lengths, kernel.piece/s.dim+2)
+			case s.dim <= 128: // of which more have one ahead than have not
+				lengths = append(lengths, 100)
 			}
 			for _, n := range lengths {
 				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1

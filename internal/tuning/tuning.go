@@ -133,25 +133,28 @@ var CachedBagBytes = 2 << 20
 var WideBytes = 8 << 20
 
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
-// that does not, a Zen 5, is better off with rows of middleBytes and more line by line, also where results are small, with
-// WHOLE_ROWS for 64 and 128 columns, with AVX-512 for bags of 128 columns that no cache holds, with bags that prefetch nothing up
-// to twice CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one with
-// AVX-512, tables on pages of 2 MiB, ns per row as a Zen 4 does it and so, with aheadMost of 32 and of 96, medians of 31
-// interleaved rounds; of the tables marked with S, results are written past the caches:
+// that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns, with rows of middleBytes and more line by line, also
+// where results are small, with AVX-512 for bags of 128 columns that no cache holds, with bags that prefetch nothing up to twice
+// CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one, tables on pages
+// of 2 MiB, ns per row as a Zen 4 does it and so, with aheadMost of 32 and of 96, medians of 21 and 31 interleaved rounds; where
+// there is an S, results are written past the caches:
 //
 //	table, ids               gather       scatter-add  embed         table, ids               gather       scatter-add  embed
-//	50,257 x 768      128    134  126     159  118     137  121         50,257 x 64    2,048  6.53 4.50    6.90 5.01    8.08 5.58
-//	50,257 x 768    2,048    177  157     234  169     206  164      1,000,000 x 64    8,192  15.4 10.2    17.0 10.9    17.5 13.4
-//	50,257 x 768  S 8,192    211  170                  216  162      1,000,000 x 128   8,192  29.7 22.0    32.2 22.6    35.4 27.1
-//	50,257 x 1,024  2,048    244  216     250  220     255  220      1,000,000 x 512 S 8,192   125  121                  161  128
+//	1,000,000 x 33  8,192    10.6 6.53    10.2 9.31    10.7 8.26     1,000,000 x 128   8,192  31.1 23.3    33.2 23.2    35.1 25.5
+//	1,000,000 x 40  8,192    11.4 6.50    11.1 6.51    11.7 8.24        50,257 x 768     128   134  126     159  118     137  121
+//	1,000,000 x 50  8,192    16.8 8.55    18.9 12.3    19.4 10.9        50,257 x 768   2,048   177  157     234  169     206  164
+//	1,000,000 x 60  8,192    19.6 10.1    20.7 12.3    21.5 12.4        50,257 x 768 S 8,192   211  170                  216  162
+//	1,000,000 x 64  8,192    15.4 10.1    16.0 10.4    17.7 13.4        50,257 x 1,024 2,048   244  216     250  220     255  220
+//	1,000,000 x 80  8,192    20.0 14.2    21.5 13.2    21.8 16.2     1,000,000 x 512 S 8,192   125  121                  161  128
+//	1,000,000 x 100 8,192    23.1 18.8    23.3 19.4    25.5 19.6        50,257 x 64    2,048  6.67 4.47    7.21 5.00    8.03 5.74
 //
 //	bags of 2, 10 and 50 of 1,000,000 x 128   27.1 17.7   16.7 14.7   16.0 14.1
 //
 // Bags of 10,000 x 64 take 4.16 and 3.51, 3.05 and 2.50, 2.61 and 2.16 with and without 16 rows ahead right behind one another,
 // but 6.02 and 7.77, 4.09 and 5.03, 3.78 and 4.30 with 48 ahead and without where 16 MB of something else are read in between.
 //
-// Rows of shortColumns and fewer, and WHOLE_ROWS, gain nothing by being written past the caches (1,048,576 rows of 8 columns 4.27
-// and 4.83, 524,288 of 16 4.83 and 5.38, 65,536 of 128 38.7 and 39.7, and 49.7 and 60.8 with the result read right behind).
+// Rows of up to 128 columns gain nothing by being written past the caches (1,048,576 rows of 8 columns 4.27 and 4.83, 524,288 of
+// 16 4.83 and 5.38, 65,536 of 128 38.7 and 39.7, and 49.7 and 60.8 with the result read right behind).
 var Halves = isa.Halves()
 
 // StraightShare says when a step applies gradients of ids that occur once in a batch as they are, and does not add them up
