@@ -45,9 +45,10 @@ func heapSlices[I rowvec.ID]() bagLists[I] {
 // table is. Whole backing slices are compared, gaps included.
 func compareBags[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagLists[I], s bagShape) {
 	t.Helper()
-	compareBagsOf(t, alloc, lists, s)
+	compare := func() { compareBagsOf(t, alloc, lists, s) }
+	eachHalves(t, compare)
 	defer tuning.Lower()()
-	compareBagsOf(t, alloc, lists, s)
+	eachHalves(t, compare)
 }
 
 func compareBagsOf[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagLists[I], s bagShape) {

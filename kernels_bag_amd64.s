@@ -556,6 +556,66 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 	OF_Z(OP, row, 256, Z4); \
 	OF_Z(OP, row, 448, Z7); \
 	OF_Z(OP, row, 320, Z5)
+
+// BAGS_ENDS, where bagArgs.ends has it so, does more than 16 columns that are left in one block, with vectors at either end that
+// overlap: the right ones begin bagArgs.right bytes behind the left ones.
+
+#define RIGHT(OP, row, VECTORS) \
+	ADDQ bagArgs_right(BX), row; \
+	VECTORS(OP, row);            \
+	SUBQ bagArgs_right(BX), row
+
+#define RIGHT_1(OP, row) OF_Z(OP, row, 0, Z4)
+#define RIGHT_2(OP, row) OF_Z(OP, row, 0, Z4); OF_Z(OP, row, 64, Z5)
+#define RIGHT_4(OP, row) OF_Z(OP, row, 128, Z6); OF_Z(OP, row, 0, Z4); OF_Z(OP, row, 192, Z7); OF_Z(OP, row, 64, Z5)
+
+#define ENDS_32(OP, row) Z_1(OP, row); RIGHT(OP, row, RIGHT_1)
+#define ENDS_48(OP, row) Z_2(OP, row); RIGHT(OP, row, RIGHT_1)
+#define ENDS_64(OP, row) Z_2(OP, row); RIGHT(OP, row, RIGHT_2)
+#define ENDS_96(OP, row) Z_4(OP, row); RIGHT(OP, row, RIGHT_2)
+#define ENDS_128(OP, row) Z_4(OP, row); RIGHT(OP, row, RIGHT_4)
+
+#define ENDS_BEGIN(bytes) \
+	SHLQ $2, R12;                \
+	SUBQ $bytes, R12;            \
+	MOVQ R12, bagArgs_right(BX)
+
+#define BAGS_ENDS(START, FACTOR, TERM, END) \
+	CMPB bagArgs_ends(BX), $0;   \
+	JEQ  four;                   \
+	MOVQ bagArgs_left(BX), R12;  \
+	ANDQ $127, R12;              \
+	CMPQ R12, $16;               \
+	JLE  four;                   \
+	CMPQ R12, $96;               \
+	JGT  ends128;                \
+	CMPQ R12, $64;               \
+	JGT  ends96;                 \
+	JEQ  four;                   \
+	CMPQ R12, $48;               \
+	JGT  ends64;                 \
+	CMPQ R12, $32;               \
+	JGT  ends48;                 \
+	ENDS_BEGIN(64);              \
+	BAGS_Z(ENDS_32, LINE1, 64, START, FACTOR, TERM, END, bagA, anewA, startA, farA, farWideA, nearA, narrowA, wideA, endedA, storeA); \
+	JMP  done;                   \
+ends48: \
+	ENDS_BEGIN(64);              \
+	BAGS_Z(ENDS_48, LINES2, 128, START, FACTOR, TERM, END, bagB, anewB, startB, farB, farWideB, nearB, narrowB, wideB, endedB, storeB); \
+	JMP  done;                   \
+ends64: \
+	ENDS_BEGIN(128);             \
+	BAGS_Z(ENDS_64, LINES2, 128, START, FACTOR, TERM, END, bagC, anewC, startC, farC, farWideC, nearC, narrowC, wideC, endedC, storeC); \
+	JMP  done;                   \
+ends96: \
+	ENDS_BEGIN(128);             \
+	BAGS_Z(ENDS_96, LINES4, 256, START, FACTOR, TERM, END, bagD, anewD, startD, farD, farWideD, nearD, narrowD, wideD, endedD, storeD); \
+	JMP  done;                   \
+ends128: \
+	ENDS_BEGIN(256);             \
+	BAGS_Z(ENDS_128, LINES4, 256, START, FACTOR, TERM, END, bagE, anewE, startE, farE, farWideE, nearE, narrowE, wideE, endedE, storeE); \
+	JMP  done
+
 #define Z_TAIL(OP, row) OP(MASKED_LOAD, MASKED_STORE, WITH_PART, row, 0, Z0, Z16, Z17, Z18, Z19)
 
 #define SPAN_AVX512(ROWS, TERM) \
@@ -578,13 +638,15 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 	BAGS_BEGIN(blocks);           \
 	MOVQ bagArgs_left(BX), R12;   \
 	SHRQ $7, R12;                 \
-	JEQ  four;                    \
+	JEQ  rest;                    \
 eight: \
 	MOVQ R12, bagArgs_blocks(BX); \
 	BAGS_Z(Z_8, LINES8, 512, START, FACTOR, TERM, END, bag8, anew8, start8, far8, farWide8, near8, narrow8, wide8, ended8, store8); \
 	MOVQ bagArgs_blocks(BX), R12; \
 	DECQ R12;                     \
 	JNE  eight;                   \
+rest: \
+	BAGS_ENDS(START, FACTOR, TERM, END); \
 four: \
 	TESTB $64, bagArgs_left(BX);  \
 	JEQ  two;                     \

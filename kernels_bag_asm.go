@@ -47,6 +47,10 @@ type bagArgs struct {
 	//lint:ignore U1000 likewise
 	whole bool // rows of 128 columns are one block with AVX2, and not two
 	//lint:ignore U1000 likewise
+	ends bool // what is left of rows is one block with AVX-512, of vectors at either end
+	//lint:ignore U1000 likewise
+	right int // bytes between its left vectors and its right ones
+	//lint:ignore U1000 likewise
 	keep uint32 // all bits set, or none where its sums begin anew
 	//lint:ignore U1000 likewise
 	left int // columns left to blocks

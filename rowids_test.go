@@ -52,6 +52,8 @@ func eachSize(t *testing.T, test func(t *testing.T)) {
 		test(t)
 		defer tuning.Lower()()
 		test(t)
+		tuning.Halves = false
+		test(t)
 	})
 }
 
