@@ -9,8 +9,13 @@ import "github.com/rowvec/rowvec/internal/isa"
 // AVX-512: 1.22 and 1.49 at 4 columns, 0.95 and 1.49 at 8; but 2.83 and 1.07 at 7, 1.88 and 1.06 at 12, 1.19 and 1.19 at 16,
 // 9.4 and 9.4 at 100, 56.2 and 48.2 at 768. Of a table that no cache holds, AVX2 is quicker for 33 to 128 columns: of 1,000,000
 // rows 15.6 and 17.5 at 40, 18.6 and 24.6 at 50, 15.5 and 17.3 at 64, 22.4 and 29.1 at 100, 25.2 and 31.6 at 128, but 19.5 and
-// 17.2 at 30 and, of 10,000, 3.8 and 3.6 at 64, 8.3 and 7.1 at 128. A Zen 5, which does whole vectors at once, has 10.9 and 14.3 at
-// 50, 20.7 and 23.2 at 100, but 19.5 and 17.1 at 128.
+// 17.2 at 30 and, of 10,000, 3.8 and 3.6 at 64, 8.3 and 7.1 at 128. Not so a Zen 5, which does not do vectors in halves, and has
+// BAGS_ENDS: ns per id of bags of 10 of 1,000 and of 1,000,000 rows as before, with AVX2 and fewer rows ahead for the latter, and
+// so, medians of 15 interleaved rounds:
+//
+//	columns        20          24          40          50          60          72          96          100         120
+//	    1,000      1.43 1.27   1.33 1.17   1.69 1.54   2.61 2.18   2.52 2.15   2.40 2.57   2.15 2.17   3.78 3.67   4.25 3.50
+//	1,000,000                  10.9 4.13   10.2 5.20   11.3 7.15                           16.8 13.8   20.6 16.2   25.7 18.5
 func (a *bagArgs) avx512() bool {
 	return isa.Active() == isa.AVX512 && (a.cols >= 16 || a.cols&(a.cols-1) != 0) &&
 		(a.cols <= 32 || a.cols > 128 || a.ahead == 0 || fullWidth() || a.limit*uint64(a.tableStride) <= heldBytes)
