@@ -2,7 +2,11 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/internal/isa"
+import (
+	"unsafe"
+
+	"github.com/rowvec/rowvec/internal/isa"
+)
 
 // normColumns returns the number of columns from which on there is assembly.
 func normColumns() int {
@@ -15,13 +19,23 @@ func normColumns() int {
 // lastColumns returns the number of bytes from the end of the blocks of a row to its last 8 columns.
 func lastColumns(cols int) int { return cols&15*4 - 32 }
 
+// streamsNorm reports whether results of layer normalisation can be written past the caches.
+func streamsNorm(dst *Matrix) bool {
+	return dst.Cols%16 == 0 && dst.Stride%16 == 0 && uintptr(unsafe.Pointer(&dst.Data[0]))%64 == 0
+}
+
 // forward does one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //
 //go:noinline
 func (a *normArgs) forward() {
-	if isa.Active() == isa.AVX512 {
+	switch {
+	case isa.Active() == isa.AVX512 && a.stream:
+		layerNormStreamAVX512(a)
+	case isa.Active() == isa.AVX512:
 		layerNormAVX512(a)
-	} else {
+	case a.stream:
+		layerNormStreamAVX2(a)
+	default:
 		layerNormAVX2(a)
 	}
 }
@@ -41,10 +55,16 @@ func (a *normArgs) backward() {
 func layerNormAVX2(a *normArgs)
 
 //go:noescape
+func layerNormStreamAVX2(a *normArgs)
+
+//go:noescape
 func layerNormBackwardAVX2(a *normArgs)
 
 //go:noescape
 func layerNormAVX512(a *normArgs)
+
+//go:noescape
+func layerNormStreamAVX512(a *normArgs)
 
 //go:noescape
 func layerNormBackwardAVX512(a *normArgs)

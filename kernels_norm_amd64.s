@@ -314,21 +314,24 @@ one: \
 #define SQUARES1(PLUS, off, s0, s1, s2, s3) \
 	SQUARE(VECTOR, PLUS, off(SI), Y12, Y8, s0)
 
-#define NORM1(MOVE, off, v, mean, r, gamma, beta) \
+#define NORM1(MOVE, STORE, off, v, mean, r, gamma, beta) \
 	MOVE(off(R12), gamma); \
 	MOVE(off(R13), beta);  \
-	NORM(MOVE, MOVE, off(SI), off(DI), v, mean, r, gamma, beta)
+	NORM(MOVE, STORE, off(SI), off(DI), v, mean, r, gamma, beta)
 
-#define NORM4(MOVE, off, v0, v1, v2, v3, m0, m1, m2, m3, r0, r1, r2, r3, gamma, beta) \
-	NORM1(MOVE, off, v0, m0, r0, gamma, beta);                                       \
-	NORM(MOVE, MOVE, off(SI)(R8*1), off(DI)(R10*1), v1, m1, r1, gamma, beta);        \
-	NORM(MOVE, MOVE, off(SI)(R8*2), off(DI)(R10*2), v2, m2, r2, gamma, beta);        \
-	NORM(MOVE, MOVE, off(SI)(R9*1), off(DI)(R11*1), v3, m3, r3, gamma, beta)
+#define NORM4(MOVE, STORE, off, v0, v1, v2, v3, m0, m1, m2, m3, r0, r1, r2, r3, gamma, beta) \
+	NORM1(MOVE, STORE, off, v0, m0, r0, gamma, beta);                                 \
+	NORM(MOVE, STORE, off(SI)(R8*1), off(DI)(R10*1), v1, m1, r1, gamma, beta);        \
+	NORM(MOVE, STORE, off(SI)(R8*2), off(DI)(R10*2), v2, m2, r2, gamma, beta);        \
+	NORM(MOVE, STORE, off(SI)(R9*1), off(DI)(R11*1), v3, m3, r3, gamma, beta)
 
-#define NORM4_WIDE(MOVE, off) NORM4(MOVE, off, Y12, Y13, Y14, Y6, Y8, Y9, Y10, Y11, Y0, Y1, Y2, Y3, Y4, Y5)
-#define NORM4_NARROW(MOVE) NORM4(MOVE, 0, X12, X13, X14, X6, X8, X9, X10, X11, X0, X1, X2, X3, X4, X5)
-#define NORM1_WIDE(MOVE, off) NORM1(MOVE, off, Y12, Y8, Y0, Y4, Y5)
-#define NORM1_NARROW(MOVE) NORM1(MOVE, 0, X12, X8, X0, X4, X5)
+#define NORM4_Y(MOVE, STORE, off) NORM4(MOVE, STORE, off, Y12, Y13, Y14, Y6, Y8, Y9, Y10, Y11, Y0, Y1, Y2, Y3, Y4, Y5)
+#define NORM4_WIDE(MOVE, off) NORM4_Y(MOVE, MOVE, off)
+#define NORM4_STREAM(MOVE, off) NORM4_Y(MOVE, STREAM, off)
+#define NORM4_NARROW(MOVE) NORM4(MOVE, MOVE, 0, X12, X13, X14, X6, X8, X9, X10, X11, X0, X1, X2, X3, X4, X5)
+#define NORM1_WIDE(MOVE, off) NORM1(MOVE, MOVE, off, Y12, Y8, Y0, Y4, Y5)
+#define NORM1_STREAM(MOVE, off) NORM1(MOVE, STREAM, off, Y12, Y8, Y0, Y4, Y5)
+#define NORM1_NARROW(MOVE) NORM1(MOVE, MOVE, 0, X12, X8, X0, X4, X5)
 
 // G1 and G2 add to the sums of g in s0 and s1 and of g*xhat in s2 and s3, of two rows whose r are Y10 and Y11.
 
@@ -385,50 +388,63 @@ one: \
 	LAST_LANES_BEGIN(DX, CX); \
 	VMOVUPS 64(DX), Y15
 
+// NORM_ROWS_AVX2 does all rows, four by FOUR and the last by ONE.
+#define NORM_ROWS_AVX2(FOUR, ONE) \
+	NORM_BEGIN(normArgs_dst, normArgs_dstStride); \
+	LAST_LANES_OF_SUMS; \
+	LEAQ (R8)(R8*2), R9; \
+	LEAQ (R10)(R10*2), R11; \
+	SUBQ $4, normArgs_rows(BX); \
+	JLT  last; \
+group: \
+	LANES(SUM4, STEP_X, groupSum, groupSumTail, groupSumFew, groupSumDone); \
+	MEANS; \
+	EACH(Y0, Y8, Y9); \
+	EACH(Y2, Y10, Y11); \
+	LEAQ (SI)(R8*4), R12; \
+	LANES_AHEAD(AHEAD_X4, SQUARES4, STEP_AHEAD, groupSquare, groupSquareTail, groupSquareFew, groupSquareDone); \
+	MEANS; \
+	DEVIATIONS; \
+	EACH(Y0, Y0, Y1); \
+	EACH(Y2, Y2, Y3); \
+	MOVQ normArgs_gamma(BX), R12; \
+	MOVQ normArgs_beta(BX), R13; \
+	ELEMENTS(FOUR, NORM4_NARROW, STEP_NORM, groupBlock, groupTail, groupFour, groupTwo, groupOne, groupDone); \
+	STEP_XY(SUBQ, normArgs_size(BX)); \
+	LEAQ (SI)(R8*4), SI; \
+	LEAQ (DI)(R10*4), DI; \
+	SUBQ $4, normArgs_rows(BX); \
+	JGE  group; \
+last: \
+	ADDQ $4, normArgs_rows(BX); \
+	JEQ  done; \
+row: \
+	STATISTICS1; \
+	LOWER(Y0, Y0); \
+	MOVQ normArgs_gamma(BX), R12; \
+	MOVQ normArgs_beta(BX), R13; \
+	ELEMENTS(ONE, NORM1_NARROW, STEP_NORM, block, tail, four, two, one, columnsDone); \
+	STEP_XY(SUBQ, normArgs_size(BX)); \
+	ADDQ R8, SI; \
+	ADDQ R10, DI; \
+	DECQ normArgs_rows(BX); \
+	JNE  row; \
+done:
+
 // func layerNormAVX2(a *normArgs)
 // for i, x := range src { for j := range x { dst[i][j] = ((x[j]-mean(x))*r(x))*gamma[j] + beta[j] } }, of at least 8 columns
 TEXT ·layerNormAVX2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
-	NORM_BEGIN(normArgs_dst, normArgs_dstStride)
-	LAST_LANES_OF_SUMS
-	LEAQ (R8)(R8*2), R9
-	LEAQ (R10)(R10*2), R11
-	SUBQ $4, normArgs_rows(BX)
-	JLT  last
-group:
-	LANES(SUM4, STEP_X, groupSum, groupSumTail, groupSumFew, groupSumDone)
-	MEANS
-	EACH(Y0, Y8, Y9)
-	EACH(Y2, Y10, Y11)
-	LEAQ (SI)(R8*4), R12
-	LANES_AHEAD(AHEAD_X4, SQUARES4, STEP_AHEAD, groupSquare, groupSquareTail, groupSquareFew, groupSquareDone)
-	MEANS
-	DEVIATIONS
-	EACH(Y0, Y0, Y1)
-	EACH(Y2, Y2, Y3)
-	MOVQ normArgs_gamma(BX), R12
-	MOVQ normArgs_beta(BX), R13
-	ELEMENTS(NORM4_WIDE, NORM4_NARROW, STEP_NORM, groupBlock, groupTail, groupFour, groupTwo, groupOne, groupDone)
-	STEP_XY(SUBQ, normArgs_size(BX))
-	LEAQ (SI)(R8*4), SI
-	LEAQ (DI)(R10*4), DI
-	SUBQ $4, normArgs_rows(BX)
-	JGE  group
-last:
-	ADDQ $4, normArgs_rows(BX)
-	JEQ  done
-row:
-	STATISTICS1
-	LOWER(Y0, Y0)
-	MOVQ normArgs_gamma(BX), R12
-	MOVQ normArgs_beta(BX), R13
-	ELEMENTS(NORM1_WIDE, NORM1_NARROW, STEP_NORM, block, tail, four, two, one, columnsDone)
-	STEP_XY(SUBQ, normArgs_size(BX))
-	ADDQ R8, SI
-	ADDQ R10, DI
-	DECQ normArgs_rows(BX)
-	JNE  row
-done:
+	NORM_ROWS_AVX2(NORM4_WIDE, NORM1_WIDE)
+	VZEROUPPER
+	RET
+
+// func layerNormStreamAVX2(a *normArgs)
+// layerNormAVX2 past the caches, of rows of dst that begin at multiples of 32 bytes and have whole blocks
+TEXT ·layerNormStreamAVX2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), BX
+	NORM_ROWS_AVX2(NORM4_STREAM, NORM1_STREAM)
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -594,6 +610,9 @@ last:
 	LOAD((R13), Z21); \
 	NORM(LOAD, STORE, (SI), (DI), Z16, Z8, Z12, Z20, Z21)
 
+#define NORM4_STREAM_AVX512(LOAD, STORE) NORM4_AVX512(LOAD, STREAM)
+#define NORM1_STREAM_AVX512(LOAD, STORE) NORM1_AVX512(LOAD, STREAM)
+
 // G_AVX512 adds to the sums of g and g*xhat, and to the gradients of gamma and beta in Z23 and Z24.
 #define G_AVX512(LOAD, PLUS, x, d, v, w, mean, r, g, gx) \
 	XHAT(LOAD, x, d, v, w, mean, r);       \
@@ -668,39 +687,52 @@ last:
 	EACH_AVX512(Z4, Z4, Z5, Z6, Z7);                    \
 	MOVQ normArgs_gamma(BX), DX
 
+// NORM_ROWS_AVX512 does all rows, four by FOUR and the last by ONE.
+#define NORM_ROWS_AVX512(FOUR, ONE) \
+	NORM_BEGIN(normArgs_dst, normArgs_dstStride); \
+	MASK; \
+	LEAQ (R8)(R8*2), R9; \
+	LEAQ (R10)(R10*2), R11; \
+	SUBQ $4, normArgs_rows(BX); \
+	JLT  last; \
+group: \
+	LEAQ (SI)(R8*4), R12; \
+	STATISTICS4_AVX512(SQUARES4_X_AVX512); \
+	MOVQ normArgs_gamma(BX), R12; \
+	MOVQ normArgs_beta(BX), R13; \
+	ELEMENTS_AVX512(FOUR, STEP_NORM, STEP_XY, groupBlock, groupTail, groupDone); \
+	LEAQ (SI)(R8*4), SI; \
+	LEAQ (DI)(R10*4), DI; \
+	SUBQ $4, normArgs_rows(BX); \
+	JGE  group; \
+last: \
+	ADDQ $4, normArgs_rows(BX); \
+	JEQ  done; \
+row: \
+	STATISTICS1_AVX512; \
+	MOVQ normArgs_gamma(BX), R12; \
+	MOVQ normArgs_beta(BX), R13; \
+	ELEMENTS_AVX512(ONE, STEP_NORM, STEP_XY, block, tail, columnsDone); \
+	ADDQ R8, SI; \
+	ADDQ R10, DI; \
+	DECQ normArgs_rows(BX); \
+	JNE  row; \
+done:
+
 // func layerNormAVX512(a *normArgs)
 // for i, x := range src { for j := range x { dst[i][j] = ((x[j]-mean(x))*r(x))*gamma[j] + beta[j] } }
 TEXT ·layerNormAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
-	NORM_BEGIN(normArgs_dst, normArgs_dstStride)
-	MASK
-	LEAQ (R8)(R8*2), R9
-	LEAQ (R10)(R10*2), R11
-	SUBQ $4, normArgs_rows(BX)
-	JLT  last
-group:
-	LEAQ (SI)(R8*4), R12
-	STATISTICS4_AVX512(SQUARES4_X_AVX512)
-	MOVQ normArgs_gamma(BX), R12
-	MOVQ normArgs_beta(BX), R13
-	ELEMENTS_AVX512(NORM4_AVX512, STEP_NORM, STEP_XY, groupBlock, groupTail, groupDone)
-	LEAQ (SI)(R8*4), SI
-	LEAQ (DI)(R10*4), DI
-	SUBQ $4, normArgs_rows(BX)
-	JGE  group
-last:
-	ADDQ $4, normArgs_rows(BX)
-	JEQ  done
-row:
-	STATISTICS1_AVX512
-	MOVQ normArgs_gamma(BX), R12
-	MOVQ normArgs_beta(BX), R13
-	ELEMENTS_AVX512(NORM1_AVX512, STEP_NORM, STEP_XY, block, tail, columnsDone)
-	ADDQ R8, SI
-	ADDQ R10, DI
-	DECQ normArgs_rows(BX)
-	JNE  row
-done:
+	NORM_ROWS_AVX512(NORM4_AVX512, NORM1_AVX512)
+	VZEROUPPER
+	RET
+
+// func layerNormStreamAVX512(a *normArgs)
+// layerNormAVX512 past the caches, of rows of dst that begin at multiples of 64 bytes and have whole vectors
+TEXT ·layerNormStreamAVX512(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), BX
+	NORM_ROWS_AVX512(NORM4_STREAM_AVX512, NORM1_STREAM_AVX512)
+	SFENCE
 	VZEROUPPER
 	RET
 

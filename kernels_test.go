@@ -224,6 +224,13 @@ func heap() allocator {
 	return func(n int) []float32 { return make([]float32, n+3)[3:] }
 }
 
+// alignedAt allocates memory that begins so many elements behind a cache line.
+func alignedAt(shift int) func() allocator {
+	return func() allocator {
+		return func(n int) []float32 { return aligned(n + shift)[shift:] }
+	}
+}
+
 // lowerWide has AVX-512 do rows of small tables, too, which AVX2 does as fast, and whole rows of 64 and 128 columns.
 func lowerWide(t testing.TB) {
 	was := tuning.WideBytes
@@ -410,25 +417,19 @@ func TestStream(t *testing.T) {
 func testStream(t *testing.T, shift int) {
 	t.Helper()
 	matrices := 0
-	aligned := func() allocator {
+	alloc := func() allocator {
 		matrices++
-		return func(n int) []float32 {
-			x := make([]float32, n+32)
-			for uintptr(unsafe.Pointer(&x[0]))%64 != 0 {
-				x = x[1:]
-			}
-			return x[shift+matrices%3:][:n] // the third is the result
-		}
+		return alignedAt(shift + matrices%3)() // the third is the result
 	}
 	for _, dim := range dims(1) {
 		for _, gap := range []int{0, 8} {
-			compareForward[int32, int](t, aligned, shape{dim: dim, gap: gap, n: 12, rows: 9, seq: 4, start: 2, scale: 3})
+			compareForward[int32, int](t, alloc, shape{dim: dim, gap: gap, n: 12, rows: 9, seq: 4, start: 2, scale: 3})
 		}
 	}
-	compareForward[int64, int](t, aligned, shape{dim: 72, gap: 8, n: 9000, rows: 300, seq: 250, scale: 3})
-	compareForward[int64, int](t, aligned, shape{dim: 80, gap: 16, n: 9000, rows: 300, seq: 250, scale: 3})
-	compareForward[int64, int](t, aligned, shape{dim: 1<<16 + 8, n: 2, rows: 3, seq: 1, scale: 3})
-	compareForward[int64, int](t, aligned, shape{dim: 1<<16 + 64, n: 2, rows: 3, seq: 1, scale: 3})
+	compareForward[int64, int](t, alloc, shape{dim: 72, gap: 8, n: 9000, rows: 300, seq: 250, scale: 3})
+	compareForward[int64, int](t, alloc, shape{dim: 80, gap: 16, n: 9000, rows: 300, seq: 250, scale: 3})
+	compareForward[int64, int](t, alloc, shape{dim: 1<<16 + 8, n: 2, rows: 3, seq: 1, scale: 3})
+	compareForward[int64, int](t, alloc, shape{dim: 1<<16 + 64, n: 2, rows: 3, seq: 1, scale: 3})
 }
 
 // TestUnfused uses numbers for which a fused multiply-add gives another result.

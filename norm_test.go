@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -99,6 +100,21 @@ func TestLayerNorm(t *testing.T) {
 			compareNorm(t, heap, normShape{rows: 7, dim: dim, epsilon: 1e-5})
 			compareNorm(t, heap, normShape{rows: 9, dim: dim, epsilon: math.MaxFloat32, plain: true})
 		}
+	})
+}
+
+// TestLayerNormStream has every result that is not in place written past the caches where that can be, also row by row.
+func TestLayerNormStream(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range dims(1) {
+			for shift := range 2 { // of which the second has no result that begins with a line
+				for rows := range 10 {
+					compareNorm(t, alignedAt(shift), normShape{rows: rows, dim: dim, gap: rows % 2 * 16, epsilon: 1e-5})
+				}
+			}
+		}
+		compareNorm(t, alignedAt(0), normShape{rows: 175, dim: 768, epsilon: 1e-5})
 	})
 }
 
