@@ -10,6 +10,7 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -63,6 +64,21 @@ func TestDropout(t *testing.T) {
 		}
 		for _, p := range probabilities {
 			compareDropout(t, heap, rng, 9, 768, 0, rowvec.Mask{P: p, Seed: 1})
+		}
+	})
+}
+
+// TestDropoutLarge has results written past the caches where they can be, and rows prefetched, however small they are.
+func TestDropoutLarge(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(23, 1))
+		for _, dim := range dims(1) {
+			for shift := range 2 { // of which the second has no result that begins with a line
+				for rows := range 10 {
+					compareDropout(t, alignedAt(shift), rng, rows, dim, rows%2*16, someMask(rng))
+				}
+			}
 		}
 	})
 }

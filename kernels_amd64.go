@@ -27,7 +27,6 @@ import (
 //     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
 const (
 	shortColumns = 32
-	endColumns   = 128
 	wideColumns  = 32
 )
 
@@ -66,10 +65,9 @@ var lanes = [32]uint32{
 // byLines: the assembly can prefetch line by line.
 const byLines = true
 
-// streams reports whether the linear rows can be written past the caches, and are to be where they are large.
+// streams reports whether the linear rows can be written past the caches.
 func streams(linear *Matrix) bool {
-	return linear.Cols%8 == 0 && linear.Stride%8 == 0 && uintptr(unsafe.Pointer(&linear.Data[0]))%32 == 0 &&
-		!(fullWidth() && linear.Cols <= endColumns)
+	return linear.Cols%8 == 0 && linear.Stride%8 == 0 && uintptr(unsafe.Pointer(&linear.Data[0]))%32 == 0
 }
 
 // streamsLines reports whether kernel k is to write them by vectors of AVX-512, each a line. As elsewhere, copies of rows of more

@@ -257,6 +257,7 @@ const (
 	aheadMost        = 96
 	aheadFew         = 32
 	earlyRows        = 24
+	endColumns       = 128 // up to which END_ROWS goes
 )
 
 // halves reports whether kernels run on AVX-512 that does vectors in halves, and fullWidth whether on one that does not.
@@ -357,7 +358,7 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 // rowsByID returns the arguments that every row kernel needs: ids is not empty, and the matrices have columns. The linear
 // rows are written past the caches if h asks for it and that can be.
 func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
-	stream := h.stream && streams(linear)
+	stream := h.stream && streams(linear) && !(fullWidth() && linear.Cols <= endColumns)
 	race.Read(unsafe.SliceData(ids), len(ids)+max(h.more, 0))
 	ahead, burst, early := 0, 0, 0
 	if h.more >= 0 {

@@ -275,6 +275,14 @@ GLOBL lanes4<>(SB), RODATA|NOPTR, $32
 DATA ·inTurn+0(SB)/8, $0x0703060205010400
 GLOBL ·inTurn(SB), RODATA|NOPTR, $8
 
+// LINES_AHEAD prefetches 256 bytes of a row of the next group, where dropoutArgs.ahead has it so: rows side by side are too many
+// streams for the processor to see what comes.
+#define LINES_AHEAD(row, off) \
+	PREFETCHT1 off row;       \
+	PREFETCHT1 (off+64) row;  \
+	PREFETCHT1 (off+128) row; \
+	PREFETCHT1 (off+192) row
+
 // func dropoutAVX2(a *dropoutArgs)
 // for i := range rows { for c := range cols { dst[i][c] = scale*src[i][c], or 0 if random(row+i, c) < threshold } }
 TEXT ·dropoutAVX2(SB), NOSPLIT, $0-8
@@ -316,6 +324,12 @@ blocks:
 	ROUND_AVX2(8, Y11, Y12, Y13, Y10)
 	LAST_AVX2(Y8, Y9, Y6, Y7)
 	LAST_AVX2(Y12, Y13, Y10, Y11)
+	CMPB dropoutArgs_ahead(BX), $0
+	JEQ  near
+	LEAQ (SI)(R8*2), AX
+	LINES_AHEAD((AX), 0)
+	LINES_AHEAD((AX)(R8*1), 0)
+near:
 	CMPQ DX, $64
 	JLT  edges
 	CMPB dropoutArgs_stream(BX), $0
@@ -563,6 +577,18 @@ blocks:
 	LAST_AVX512(Z22, Z23, Z20, Z21)
 	LAST_AVX512(Z26, Z27, Z24, Z25)
 	LAST_AVX512(Z30, Z31, Z28, Z29)
+	CMPB dropoutArgs_ahead(BX), $0
+	JEQ  near
+	LEAQ (SI)(R8*4), AX
+	LINES_AHEAD((AX), 0)
+	LINES_AHEAD((AX), 256)
+	LINES_AHEAD((AX)(R8*1), 0)
+	LINES_AHEAD((AX)(R8*1), 256)
+	LINES_AHEAD((AX)(R8*2), 0)
+	LINES_AHEAD((AX)(R8*2), 256)
+	LINES_AHEAD((AX)(R11*1), 0)
+	LINES_AHEAD((AX)(R11*1), 256)
+near:
 	CMPQ DX, $128
 	JLT  edges
 	CMPB dropoutArgs_stream(BX), $0

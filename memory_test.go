@@ -302,7 +302,7 @@ type safe struct {
 }
 
 // lowered are the kernels that do otherwise where results are written past the caches, or rows of bags prefetched.
-const lowered = "Gather GatherScaled Embed EmbedAt Sinusoids LayerNorm BagSum BagMean BagMax"
+const lowered = "Gather GatherScaled Embed EmbedAt Sinusoids Dropout LayerNorm BagSum BagMean BagMax"
 
 // kernelTable is all kernels. Functions of package rowvec that are not in it are to be in noKernels.
 func kernelTable[I, P rowvec.ID]() []safe {
