@@ -92,7 +92,7 @@ func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 	race.ReadRows(table, ids)
 	cachedBytes := tuning.CachedBagBytes
 	if fullWidth() {
-		cachedBytes *= 2
+		cachedBytes *= 3
 	}
 	ahead := 0
 	if extent(table) > cachedBytes/4 {

@@ -134,8 +134,8 @@ var WideBytes = 8 << 20
 
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
 // that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns, with rows of middleBytes and more line by line, also
-// where results are small, with AVX-512 for bags of 128 columns that no cache holds, with bags that prefetch nothing up to twice
-// CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one, tables on pages
+// where results are small, with AVX-512 for bags of 128 columns that no cache holds, with bags that prefetch nothing up to three
+// times CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one, tables on pages
 // of 2 MiB, ns per row as a Zen 4 does it and so, with aheadMost of 32 and of 96, medians of 21 and 31 interleaved rounds; where
 // there is an S, results are written past the caches:
 //
@@ -151,7 +151,8 @@ var WideBytes = 8 << 20
 //	bags of 2, 10 and 50 of 1,000,000 x 128   27.1 17.7   16.7 14.7   16.0 14.1
 //
 // Bags of 10,000 x 64 take 4.16 and 3.51, 3.05 and 2.50, 2.61 and 2.16 with and without 16 rows ahead right behind one another,
-// but 6.02 and 7.77, 4.09 and 5.03, 3.78 and 4.30 with 48 ahead and without where 16 MB of something else are read in between.
+// but 6.02 and 7.77, 4.09 and 5.03, 3.78 and 4.30 with 48 ahead and without where 16 MB of something else are read in between; of
+// 10,000 x 128 one call of 10 at a time, and other work in between, 6.04 and 5.44, of 50 5.80 and 4.91.
 //
 // Rows of up to 128 columns gain nothing by being written past the caches (1,048,576 rows of 8 columns 4.27 and 4.83, 524,288 of
 // 16 4.83 and 5.38, 65,536 of 128 38.7 and 39.7, and 49.7 and 60.8 with the result read right behind).
