@@ -844,6 +844,8 @@ func TestMemoryOfPrefetches(t *testing.T) {
 	large(t)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	m, levels := newMemory(t, roomFor), isatest.Levels(t)
+	defer func(bytes int) { tuning.CachedBagBytes = bytes }(tuning.CachedBagBytes)
+	tuning.CachedBagBytes = 1 << 20 // three times of which some processors prefetch nothing of
 	for range 3 {
 		m.huge = append(m.huge, guard.Tail[float32](guard.New(t, roomFor+20000), 1<<20+5000))
 	}
@@ -855,7 +857,7 @@ func TestMemoryOfPrefetches(t *testing.T) {
 			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 32}, {dim: 33}, {dim: 39, gap: 1}, {dim: 64, gap: 1}, {dim: 90}, {dim: 100}, {dim: 100, gap: 1},
 			{dim: 128}, {dim: 600}, {dim: 1100},
 		} {
-			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 40, 42}
+			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 34, 40, 42}
 			switch {
 			case s.dim > 1000:
 				lengths = append(lengths, kernel.piece/s.dim+2)
