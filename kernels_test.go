@@ -390,6 +390,7 @@ func testPrefetch(t *testing.T) {
 		}
 	}
 	compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2}) // line by line
+	compare[int64, int](t, heap, shape{dim: 768, n: 60, rows: 3<<20/768 + 1, seq: 12, start: 1, scale: 2})   // with early ones
 	// prefetched in all calls of assembly but the last
 	for _, dim := range []int{1, 2, 3, 4, 7, 8, 13, 16, 20, 29, 32, 33, 48, 50, 64, 65, 96, 100, 128} {
 		s := shape{dim: dim, n: 2100, rows: 1<<19/dim + 1, seq: 2100, scale: 2}
@@ -428,6 +429,11 @@ func testStream(t *testing.T, shift int) {
 	}
 	compareForward[int64, int](t, alloc, shape{dim: 72, gap: 8, n: 9000, rows: 300, seq: 250, scale: 3})
 	compareForward[int64, int](t, alloc, shape{dim: 80, gap: 16, n: 9000, rows: 300, seq: 250, scale: 3})
+	if shift < 2 { // rows to prefetch, which begin anywhere
+		for _, dim := range []int{168, 176} {
+			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 8, n: 40, rows: 3<<20/dim + 1, seq: 10, scale: 3})
+		}
+	}
 	compareForward[int64, int](t, alloc, shape{dim: 1<<16 + 8, n: 2, rows: 3, seq: 1, scale: 3})
 	compareForward[int64, int](t, alloc, shape{dim: 1<<16 + 64, n: 2, rows: 3, seq: 1, scale: 3})
 }
