@@ -21,7 +21,8 @@ import (
 //   - Gathers from tables of up to tuning.WideBytes are no faster, nor is most of what else is done to rows of such tables that
 //     are no multiple of a vector, nor are copies of rows of more than wholeBytes: on a Zen 4, 125,000 x 4,096 1423 with AVX2 and
 //     1556 with AVX-512.
-//   - Rows of up to endColumns have END_ROWS where the processor does not do vectors in halves, which tuning.Halves is about.
+//   - Rows of more than that and up to endColumns have END_ROWS where the processor does not do vectors in halves, which
+//     tuning.Halves is about, and where that is quicker, which endsPay knows.
 //   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
 //     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
 //     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
@@ -70,8 +71,8 @@ func streams(linear *Matrix) bool {
 	return linear.Cols%8 == 0 && linear.Stride%8 == 0 && uintptr(unsafe.Pointer(&linear.Data[0]))%32 == 0
 }
 
-// streamsLines reports whether kernel k is to write them by vectors of AVX-512, each a line. As elsewhere, copies of rows of more
-// than wholeBytes are not: on a Zen 5, 50,257 x 4,096 819 with AVX2 and 867 with AVX-512.
+// streamsLines reports whether kernel k is to write them by vectors of AVX-512, each a line, in blocks. As elsewhere, copies of
+// rows of more than wholeBytes are not: on a Zen 5, 50,257 x 4,096 819 with AVX2 and 867 with AVX-512.
 func (a *rowArgs) streamsLines(k op) bool {
 	return fullWidth() && a.cols >= 64 && a.cols%16 == 0 && (uintptr(unsafe.Pointer(a.linear))|a.linearStride)%64 == 0 &&
 		(k != opGather || a.cols <= wholeBytes/4)
@@ -145,12 +146,17 @@ const linearAhead = 2 << 10
 //	2 of 384, 50,257                  292 and 256   304 and 249
 //	2 of 768, 50,257                  491 and 391   474 and 359
 //
-// Rows of up to shortColumns do without: 16 windows of 32, 1,000,000, gather 9.5 so and 8.6 by SHORT_ROWS, scatter-add 10.0 and
-// 8.6. The dense gradient of two workers, who take half of the columns each, 50,257 x 768, 2,048 ids: 211 and 187; 16,384: 297 and
+// Rows of up to shortColumns do without, and those that END_ROWS does: 16 windows of 32, 1,000,000, gather 9.5 so and 8.6 by
+// SHORT_ROWS, scatter-add 10.0 and 8.6; on a Zen 5 26 of 64 12.6 and 7.9, 13.8 and 8.7, 8 of 128 32.6 and 28.6, 30.4 and 21.4. The
+// dense gradient of two workers, who take half of the columns each, 50,257 x 768, 2,048 ids: 211 and 187; 16,384: 297 and
 // 239; 1,000,000 x 128, 65,536: 44 and 36.
 func windowAhead(linear *Matrix) uintptr {
 	bytes := linear.Cols * 4
-	if linear.Cols == linear.Stride || linear.Cols <= shortColumns || bytes > 2*linearAhead {
+	short := shortColumns
+	if fullWidth() {
+		short = endColumns
+	}
+	if linear.Cols == linear.Stride || linear.Cols <= short || bytes > 2*linearAhead {
 		return 0
 	}
 	return uintptr((linearAhead + bytes - 1) / bytes * linear.Stride * 4)

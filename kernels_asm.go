@@ -34,11 +34,11 @@ type rowArgs struct {
 	n        int // rows to do
 	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
 	ahead    int // rows to prefetch ahead; 0 for a table that sits in cache
-	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line, but for WHOLE_ROWS
+	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; WHOLE_ROWS and END_ROWS know by themselves
 	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
 	scale    float32
 	stream   bool // write linear rows past the caches
-	ends     bool // rows of shortColumns to endColumns are done by END_ROWS, with AVX-512
+	ends     bool // AVX-512 does rows of more than shortColumns and up to endColumns by END_ROWS
 
 	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
 
@@ -183,8 +183,8 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 //	130,208 x 3,072    520     1541  1253  1086   1601  1313  1136   1585  1400  1252
 //	78,125 x 5,120     312     2204  1986  1805   2154  2029  1783   2380  2417  2008
 //
-// So rows of middleBytes to wholeBytes are prefetched at once while those in their order are at most spareBytes, which
-// leaves the last-level cache some room, and others line by line. Where results are written past the caches, lines gain
+// So where AVX-512 goes in halves, rows of middleBytes to wholeBytes are prefetched at once while those in their order are at
+// most spareBytes, which leaves the last-level cache some room, and others line by line. Where results are written past the caches, lines gain
 // nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278, embed 474, 267, 339), but much above (125,000 x 4,096: 1359
 // at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the processor's own prefetcher
 // but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost 8 percent, and those

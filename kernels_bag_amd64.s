@@ -557,8 +557,8 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 	OF_Z(OP, row, 448, Z7); \
 	OF_Z(OP, row, 320, Z5)
 
-// BAGS_ENDS, where bagArgs.ends has it so, does more than 16 columns that are left in one block, with vectors at either end that
-// overlap: the right ones begin bagArgs.right bytes behind the left ones.
+// BAGS_ENDS, where bagArgs.ends has it so, does more than 16 columns that are left, but for 64, which are a block anyway, in one
+// block, with vectors at either end that overlap: the right ones begin bagArgs.right bytes behind the left ones.
 
 #define RIGHT(OP, row, VECTORS) \
 	ADDQ bagArgs_right(BX), row; \

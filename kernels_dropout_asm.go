@@ -85,8 +85,12 @@ func newDropoutArgs(dst, src *Matrix, mask *Mask) dropoutArgs {
 // 233, 129 and 56, 100,000 x 256 88 and 70, 119 and 97, 75 and 57; with AVX2, out of place and in place, 292 and 161, 169 and 162,
 // 213 and 86, 143 and 74. In cache the prefetches would cost: 64 x 768 42.7 and 54.4.
 func dropout(dst, src *Matrix, mask *Mask) {
-	stream := large(dst) && &dst.Data[0] != &src.Data[0] && streamsBlocks(dst)
-	dropoutMeanwhile(&forward.Drop{Dst: *dst, Src: *src, Mask: *mask, Stream: stream})
+	dropoutMeanwhile(&forward.Drop{Dst: *dst, Src: *src, Mask: *mask, Stream: streamsApart(dst, src)})
+}
+
+// streamsApart reports whether dst is a large result that is not in place, and can be written past the caches by whole lines.
+func streamsApart(dst, src *Matrix) bool {
+	return large(dst) && &dst.Data[0] != &src.Data[0] && streamsBlocks(dst)
 }
 
 // dropoutMeanwhile is dropout, and meanwhile fetches the rows of d.Next into the second-level cache. It reports whether it
@@ -98,6 +102,9 @@ func dropoutMeanwhile(d *forward.Drop) bool {
 		return false
 	}
 	stream := d.Stream && dst.Cols >= streamColumns && streams(dst)
+	if stream && !streamsBlocks(dst) && fullWidth() && dst.Cols <= endColumns { // the copy would not be written so
+		stream = false
+	}
 	if stream && !streamsBlocks(dst) {
 		fetched := dropoutMeanwhile(&forward.Drop{Dst: *src, Src: *src, Mask: d.Mask, Next: *next})
 		copyRows(*dst, *src)
@@ -106,7 +113,7 @@ func dropoutMeanwhile(d *forward.Drop) bool {
 	race.WriteMatrix(dst)
 	race.ReadMatrix(src)
 	a := newDropoutArgs(dst, src, &d.Mask)
-	a.stream, a.ahead = stream, large(src)
+	a.stream, a.ahead = stream, large(src) && src.Cols >= dropoutBlock
 	ids := next.Rows
 	if ids*dst.Cols > longBytes/4 || cached(&next.Table) {
 		ids = 0

@@ -2,11 +2,7 @@
 
 package rowvec
 
-import (
-	"unsafe"
-
-	"github.com/rowvec/rowvec/internal/isa"
-)
+import "github.com/rowvec/rowvec/internal/isa"
 
 // normColumns returns the number of columns from which on there is assembly.
 func normColumns() int {
@@ -18,11 +14,6 @@ func normColumns() int {
 
 // lastColumns returns the number of bytes from the end of the blocks of a row to its last 8 columns.
 func lastColumns(cols int) int { return cols&15*4 - 32 }
-
-// streamsNorm reports whether results of layer normalisation can be written past the caches.
-func streamsNorm(dst *Matrix) bool {
-	return dst.Cols%16 == 0 && dst.Stride%16 == 0 && uintptr(unsafe.Pointer(&dst.Data[0]))%64 == 0
-}
 
 // forward does one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //

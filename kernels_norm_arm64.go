@@ -8,9 +8,6 @@ func normColumns() int { return 4 }
 // lastColumns returns the number of bytes from the end of the fours of a row to its last 4 columns.
 func lastColumns(cols int) int { return cols&3*4 - 16 }
 
-// streamsNorm: results are not written past the caches.
-func streamsNorm(*Matrix) bool { return false }
-
 // forward does one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //
 //go:noinline

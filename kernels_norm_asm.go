@@ -85,7 +85,7 @@ func layerNorm(dst, src *Matrix, gamma, beta []float32, epsilon float32) {
 	race.Read(unsafe.SliceData(beta), dst.Cols)
 	a := newNormArgs(dst, src, gamma, epsilon)
 	a.beta = &beta[0]
-	a.stream = large(dst) && &dst.Data[0] != &src.Data[0] && streamsNorm(dst)
+	a.stream = dst.Cols%16 == 0 && streamsApart(dst, src)
 	rows := normRows(dst.Cols)
 	for i := 0; i < dst.Rows; i += rows {
 		a.dst, a.src = &dst.Data[i*dst.Stride], &src.Data[i*src.Stride]

@@ -336,36 +336,45 @@ func TestRaces(t *testing.T) {
 	fmt.Println("programs:", programs)
 }
 
-// try runs a program once for each of its places, and returns how often that was. Of two goroutines of which one writes, the
-// other one does what makes a race if the kernel has announced all that it does.
+// try runs a program for each of its places, and returns how often that is to be. Of two goroutines of which one writes, the
+// other one does what makes a race if the kernel has announced all that it does. A race that is not seen gets two more tries:
+// under load, the detector missed one of some 70,000.
 func try(name string, program func() (func() error, []spot)) (programs int) {
 	_, places := program()
-	for i := range places {
+	for i, p := range places {
 		for _, write := range []bool{false, true} {
-			call, places := program()
-			p := places[i]
 			if p.use == isWritten && write {
 				continue // reading it is enough
 			}
-			access := p.read
-			if write {
-				access = p.write
-			}
 			programs++
-			before := runtime.RaceErrors()
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				if err := call(); err != nil {
-					fmt.Println("not as wanted:", name, err)
-				}
-			})
-			wg.Go(access)
-			wg.Wait()
-			seen := runtime.RaceErrors() > before
-			if want := p.use == isWritten || p.use == isRead && write; seen != want {
+			want := p.use == isWritten || p.use == isRead && write
+			seen := false
+			for tries := 0; tries < 1 || want && !seen && tries < 3; tries++ {
+				seen = tryOnce(name, program, i, write)
+			}
+			if seen != want {
 				fmt.Printf("not as wanted: %s: race at %s (written: %v) is seen: %v, want %v\n", name, p.name, write, seen, want)
 			}
 		}
 	}
 	return programs
+}
+
+// tryOnce runs a program whose place number i is read or written meanwhile, and reports whether a race is seen.
+func tryOnce(name string, program func() (func() error, []spot), i int, write bool) bool {
+	call, places := program()
+	access := places[i].read
+	if write {
+		access = places[i].write
+	}
+	before := runtime.RaceErrors()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := call(); err != nil {
+			fmt.Println("not as wanted:", name, err)
+		}
+	})
+	wg.Go(access)
+	wg.Wait()
+	return runtime.RaceErrors() > before
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/tuning"
 )
@@ -52,8 +53,10 @@ func eachSize(t *testing.T, test func(t *testing.T)) {
 		test(t)
 		defer tuning.Lower()()
 		test(t)
-		tuning.Halves = false
-		test(t)
+		if isa.Active() == isa.AVX512 {
+			tuning.Halves = false
+			test(t)
+		}
 	})
 }
 

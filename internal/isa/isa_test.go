@@ -32,6 +32,12 @@ func TestLowered(t *testing.T) {
 	}
 }
 
+func TestHalves(t *testing.T) {
+	if Halves() && !slices.Contains(Available, AVX512) {
+		t.Error("a machine without AVX-512 does it in halves")
+	}
+}
+
 func TestSetUndoes(t *testing.T) {
 	before := Active()
 	undo := Set(Portable)

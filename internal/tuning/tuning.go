@@ -6,8 +6,7 @@ import "github.com/rowvec/rowvec/internal/isa"
 
 // StreamBytes is the size from which on results are written past the caches, on amd64 with vectors. Gather on a Zen 5 with
 // 32 MiB of third-level cache whose rows were prefetched at once, ns per row with ordinary stores and streaming: alone, and with
-// the result read right behind, both counted; medians of 21 interleaved rounds. Line by line it gains nothing there, and so has
-// none of it: see Halves.
+// the result read right behind, both counted; medians of 21 interleaved rounds. Halves has what it gains there line by line.
 //
 //	50,257 x 768     12.6 MB    293   213    231   298
 //	50,257 x 768     25.2 MB    248   203    466   371
@@ -135,9 +134,9 @@ var WideBytes = 8 << 20
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
 // that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns, with rows of middleBytes and more line by line, also
 // where results are small, with AVX-512 for bags of 128 columns that no cache holds, with bags that prefetch nothing up to three
-// times CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one, tables on pages
-// of 2 MiB, ns per row as a Zen 4 does it and so, with aheadMost of 32 and of 96, medians of 21 and 31 interleaved rounds; where
-// there is an S, results are written past the caches:
+// times CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one, tables on
+// pages of 2 MiB, ns per row as a Zen 4 does it and so, with aheadMost of 32 and of 96, medians of 21 and 31 interleaved rounds;
+// where there is an S, results are written past the caches:
 //
 //	table, ids               gather       scatter-add  embed         table, ids               gather       scatter-add  embed
 //	1,000,000 x 33  8,192    10.6 6.53    10.2 9.31    10.7 8.26     1,000,000 x 128   8,192  31.1 23.3    33.2 23.2    35.1 25.5
@@ -177,8 +176,8 @@ var Halves = isa.Halves()
 //	1,000,000 x 16  Zipf                  27.1  15.8    31.3  20.1
 var StraightShare = 1800.0
 
-// Lower makes every call large and divides it, also where a processor's results would not be written past the caches, and returns
-// the function that undoes it.
+// Lower makes every call large and divides it, has all results written past the caches that can be, as where Halves is so, and
+// returns the function that undoes it.
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
