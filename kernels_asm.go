@@ -264,6 +264,11 @@ const (
 func halves() bool    { return isa.Active() == isa.AVX512 && tuning.Halves }
 func fullWidth() bool { return isa.Active() == isa.AVX512 && !tuning.Halves }
 
+// streamsRows reports whether a row kernel is to write the linear rows of a large result past the caches, if they can be.
+func streamsRows(linear *Matrix) bool {
+	return streams(linear) && !(fullWidth() && linear.Cols <= endColumns)
+}
+
 // cached reports whether a table sits in the second-level cache, or so nearly that its rows are not prefetched.
 func cached(table *Matrix) bool {
 	size := extent(table)
@@ -297,8 +302,8 @@ func prefetch(table *Matrix, ids, stride int, atOnce bool) (ahead, burst int) {
 	return rowsAhead(bytes, ids, aheadLeast), burst
 }
 
-// rowsAhead returns how many rows ahead to prefetch, at least if they fit, where it is so many bytes of each, and a call has so
-// many ids.
+// rowsAhead returns how many rows ahead to prefetch, and that at least as far as they fit into longBytes and no more than a call
+// of so many ids allows, where it is so many bytes of each.
 func rowsAhead(bytes, ids, least int) int {
 	ahead := min(max(aheadBytes/bytes, least), aheadMost, max(aheadFew, ids/4))
 	return min(ahead, max(longBytes/bytes, 1))
@@ -358,7 +363,7 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 // rowsByID returns the arguments that every row kernel needs: ids is not empty, and the matrices have columns. The linear
 // rows are written past the caches if h asks for it and that can be.
 func rowsByID[I ID](linear, table *Matrix, ids []I, h hint) rowArgs {
-	stream := h.stream && streams(linear) && !(fullWidth() && linear.Cols <= endColumns)
+	stream := h.stream && streamsRows(linear)
 	race.Read(unsafe.SliceData(ids), len(ids)+max(h.more, 0))
 	ahead, burst, early := 0, 0, 0
 	if h.more >= 0 {

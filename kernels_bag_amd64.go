@@ -10,8 +10,8 @@ import "github.com/rowvec/rowvec/internal/isa"
 // 9.4 and 9.4 at 100, 56.2 and 48.2 at 768. Of a table that no cache holds, AVX2 is quicker for 33 to 128 columns: of 1,000,000
 // rows 15.6 and 17.5 at 40, 18.6 and 24.6 at 50, 15.5 and 17.3 at 64, 22.4 and 29.1 at 100, 25.2 and 31.6 at 128, but 19.5 and
 // 17.2 at 30 and, of 10,000, 3.8 and 3.6 at 64, 8.3 and 7.1 at 128. Not so a Zen 5, which does not do vectors in halves, and has
-// BAGS_ENDS: ns per id of bags of 10 of 1,000 and of 1,000,000 rows as before, with AVX2 and fewer rows ahead for the latter, and
-// so, medians of 15 interleaved rounds:
+// BAGS_ENDS: ns per id of bags of 10 of 1,000 and of 1,000,000 rows as a Zen 4 goes, the latter with 16 rows ahead, and so, medians
+// of 15 interleaved rounds:
 //
 //	columns        20          24          40          50          60          72          96          100         120
 //	    1,000      1.43 1.27   1.33 1.17   1.69 1.54   2.61 2.18   2.52 2.15   2.40 2.57   2.15 2.17   3.78 3.67   4.25 3.50

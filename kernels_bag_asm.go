@@ -90,12 +90,12 @@ const bagAhead = 16
 func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
-	cachedBytes := tuning.CachedBagBytes
+	small := tuning.CachedBagBytes
 	if fullWidth() {
-		cachedBytes *= 3
+		small *= 3 // see tuning.Halves
 	}
 	ahead := 0
-	if extent(table) > cachedBytes/4 {
+	if extent(table) > small/4 {
 		ahead = rowsAhead(dst.Cols*4, len(ids), bagAhead)
 	}
 	fetch(table, ids, ahead, hint{})

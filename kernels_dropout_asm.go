@@ -101,10 +101,7 @@ func dropoutMeanwhile(d *forward.Drop) bool {
 		kernels.Dropout(*dst, *src, d.Mask)
 		return false
 	}
-	stream := d.Stream && dst.Cols >= streamColumns && streams(dst)
-	if stream && !streamsBlocks(dst) && fullWidth() && dst.Cols <= endColumns { // the copy would not be written so
-		stream = false
-	}
+	stream := d.Stream && dst.Cols >= streamColumns && streams(dst) && (streamsBlocks(dst) || streamsRows(dst))
 	if stream && !streamsBlocks(dst) {
 		fetched := dropoutMeanwhile(&forward.Drop{Dst: *src, Src: *src, Mask: d.Mask, Next: *next})
 		copyRows(*dst, *src)

@@ -391,44 +391,44 @@ one: \
 // NORM_ROWS_AVX2 does all rows, four by FOUR and the last by ONE.
 #define NORM_ROWS_AVX2(FOUR, ONE) \
 	NORM_BEGIN(normArgs_dst, normArgs_dstStride); \
-	LAST_LANES_OF_SUMS; \
-	LEAQ (R8)(R8*2), R9; \
-	LEAQ (R10)(R10*2), R11; \
-	SUBQ $4, normArgs_rows(BX); \
-	JLT  last; \
+	LAST_LANES_OF_SUMS;                           \
+	LEAQ (R8)(R8*2), R9;                          \
+	LEAQ (R10)(R10*2), R11;                       \
+	SUBQ $4, normArgs_rows(BX);                   \
+	JLT  last;                                    \
 group: \
 	LANES(SUM4, STEP_X, groupSum, groupSumTail, groupSumFew, groupSumDone); \
-	MEANS; \
-	EACH(Y0, Y8, Y9); \
-	EACH(Y2, Y10, Y11); \
-	LEAQ (SI)(R8*4), R12; \
+	MEANS;                                        \
+	EACH(Y0, Y8, Y9);                             \
+	EACH(Y2, Y10, Y11);                           \
+	LEAQ (SI)(R8*4), R12;                         \
 	LANES_AHEAD(AHEAD_X4, SQUARES4, STEP_AHEAD, groupSquare, groupSquareTail, groupSquareFew, groupSquareDone); \
-	MEANS; \
-	DEVIATIONS; \
-	EACH(Y0, Y0, Y1); \
-	EACH(Y2, Y2, Y3); \
-	MOVQ normArgs_gamma(BX), R12; \
-	MOVQ normArgs_beta(BX), R13; \
+	MEANS;                                        \
+	DEVIATIONS;                                   \
+	EACH(Y0, Y0, Y1);                             \
+	EACH(Y2, Y2, Y3);                             \
+	MOVQ normArgs_gamma(BX), R12;                 \
+	MOVQ normArgs_beta(BX), R13;                  \
 	ELEMENTS(FOUR, NORM4_NARROW, STEP_NORM, groupBlock, groupTail, groupFour, groupTwo, groupOne, groupDone); \
-	STEP_XY(SUBQ, normArgs_size(BX)); \
-	LEAQ (SI)(R8*4), SI; \
-	LEAQ (DI)(R10*4), DI; \
-	SUBQ $4, normArgs_rows(BX); \
-	JGE  group; \
+	STEP_XY(SUBQ, normArgs_size(BX));             \
+	LEAQ (SI)(R8*4), SI;                          \
+	LEAQ (DI)(R10*4), DI;                         \
+	SUBQ $4, normArgs_rows(BX);                   \
+	JGE  group;                                   \
 last: \
-	ADDQ $4, normArgs_rows(BX); \
-	JEQ  done; \
+	ADDQ $4, normArgs_rows(BX);                   \
+	JEQ  done;                                    \
 row: \
-	STATISTICS1; \
-	LOWER(Y0, Y0); \
-	MOVQ normArgs_gamma(BX), R12; \
-	MOVQ normArgs_beta(BX), R13; \
+	STATISTICS1;                                  \
+	LOWER(Y0, Y0);                                \
+	MOVQ normArgs_gamma(BX), R12;                 \
+	MOVQ normArgs_beta(BX), R13;                  \
 	ELEMENTS(ONE, NORM1_NARROW, STEP_NORM, block, tail, four, two, one, columnsDone); \
-	STEP_XY(SUBQ, normArgs_size(BX)); \
-	ADDQ R8, SI; \
-	ADDQ R10, DI; \
-	DECQ normArgs_rows(BX); \
-	JNE  row; \
+	STEP_XY(SUBQ, normArgs_size(BX));             \
+	ADDQ R8, SI;                                  \
+	ADDQ R10, DI;                                 \
+	DECQ normArgs_rows(BX);                       \
+	JNE  row;                                     \
 done:
 
 // func layerNormAVX2(a *normArgs)
@@ -690,33 +690,33 @@ last:
 // NORM_ROWS_AVX512 does all rows, four by FOUR and the last by ONE.
 #define NORM_ROWS_AVX512(FOUR, ONE) \
 	NORM_BEGIN(normArgs_dst, normArgs_dstStride); \
-	MASK; \
-	LEAQ (R8)(R8*2), R9; \
-	LEAQ (R10)(R10*2), R11; \
-	SUBQ $4, normArgs_rows(BX); \
-	JLT  last; \
+	MASK;                                         \
+	LEAQ (R8)(R8*2), R9;                          \
+	LEAQ (R10)(R10*2), R11;                       \
+	SUBQ $4, normArgs_rows(BX);                   \
+	JLT  last;                                    \
 group: \
-	LEAQ (SI)(R8*4), R12; \
-	STATISTICS4_AVX512(SQUARES4_X_AVX512); \
-	MOVQ normArgs_gamma(BX), R12; \
-	MOVQ normArgs_beta(BX), R13; \
+	LEAQ (SI)(R8*4), R12;                         \
+	STATISTICS4_AVX512(SQUARES4_X_AVX512);        \
+	MOVQ normArgs_gamma(BX), R12;                 \
+	MOVQ normArgs_beta(BX), R13;                  \
 	ELEMENTS_AVX512(FOUR, STEP_NORM, STEP_XY, groupBlock, groupTail, groupDone); \
-	LEAQ (SI)(R8*4), SI; \
-	LEAQ (DI)(R10*4), DI; \
-	SUBQ $4, normArgs_rows(BX); \
-	JGE  group; \
+	LEAQ (SI)(R8*4), SI;                          \
+	LEAQ (DI)(R10*4), DI;                         \
+	SUBQ $4, normArgs_rows(BX);                   \
+	JGE  group;                                   \
 last: \
-	ADDQ $4, normArgs_rows(BX); \
-	JEQ  done; \
+	ADDQ $4, normArgs_rows(BX);                   \
+	JEQ  done;                                    \
 row: \
-	STATISTICS1_AVX512; \
-	MOVQ normArgs_gamma(BX), R12; \
-	MOVQ normArgs_beta(BX), R13; \
+	STATISTICS1_AVX512;                           \
+	MOVQ normArgs_gamma(BX), R12;                 \
+	MOVQ normArgs_beta(BX), R13;                  \
 	ELEMENTS_AVX512(ONE, STEP_NORM, STEP_XY, block, tail, columnsDone); \
-	ADDQ R8, SI; \
-	ADDQ R10, DI; \
-	DECQ normArgs_rows(BX); \
-	JNE  row; \
+	ADDQ R8, SI;                                  \
+	ADDQ R10, DI;                                 \
+	DECQ normArgs_rows(BX);                       \
+	JNE  row;                                     \
 done:
 
 // func layerNormAVX512(a *normArgs)

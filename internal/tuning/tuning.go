@@ -1,5 +1,5 @@
-// Package tuning holds the sizes from which on large work is done differently, so that tests can lower them. Nothing but
-// tests writes to them, while nothing else runs.
+// Package tuning holds the sizes from which on large work is done differently, so that tests can lower them, and which of two
+// ways AVX-512 goes. Nothing but tests writes to them, while nothing else runs.
 package tuning
 
 import "github.com/rowvec/rowvec/internal/isa"
@@ -133,8 +133,8 @@ var WideBytes = 8 << 20
 
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
 // that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns, with rows of middleBytes and more line by line, also
-// where results are small, with AVX-512 for bags of 128 columns that no cache holds, with bags that prefetch nothing up to three
-// times CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one, tables on
+// where results are small, with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds, with bags that prefetch nothing
+// up to three times CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one, tables on
 // pages of 2 MiB, ns per row as a Zen 4 does it and so, with aheadMost of 32 and of 96, medians of 21 and 31 interleaved rounds;
 // where there is an S, results are written past the caches:
 //
@@ -153,8 +153,9 @@ var WideBytes = 8 << 20
 // but 6.02 and 7.77, 4.09 and 5.03, 3.78 and 4.30 with 48 ahead and without where 16 MB of something else are read in between; of
 // 10,000 x 128 one call of 10 at a time, and other work in between, 6.04 and 5.44, of 50 5.80 and 4.91.
 //
-// Rows of up to 128 columns gain nothing by being written past the caches (1,048,576 rows of 8 columns 4.27 and 4.83, 524,288 of
-// 16 4.83 and 5.38, 65,536 of 128 38.7 and 39.7, and 49.7 and 60.8 with the result read right behind).
+// Rows of up to 128 columns are not written past the caches. Gathers lose by it (1,048,576 rows of 8 columns 4.27 and 4.83, 524,288
+// of 16 4.83 and 5.38, 65,536 of 128 38.7 and 39.7, and 49.7 and 60.8 with the result read right behind); Embed gains where nobody
+// reads the result, 1.01 to 1.2 times in six tables, but not where somebody does (65,536 of 128 50.7 and 57.5).
 var Halves = isa.Halves()
 
 // StraightShare says when a step applies gradients of ids that occur once in a batch as they are, and does not add them up
