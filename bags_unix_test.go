@@ -4,6 +4,7 @@ package rowvec
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isa"
@@ -29,7 +30,8 @@ func TestBagsStayWithinTheirIDs(t *testing.T) {
 				continue
 			}
 			for k := range opBagMax + 1 {
-				a, offsets := bagRows(&dst, &table, ids), [...]int{2, 2, 5, 7}
+				a, offsets := bagArgs{dst: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}, [...]int{2, 2, 5, 7}
+				prepareBags(&a, &dst, &table, ids)
 				a.weights, a.offsets, a.bags, a.stop = &make([]float32, 9)[0], &offsets[0], 4, 9
 				if a.do(k) || a.next != -1 {
 					t.Errorf("%d columns: kernel %d ends at 7 where 9 was due, and says %d", cols, k, a.next)

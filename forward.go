@@ -43,7 +43,7 @@ func forwardRows(r forward.Rows) int {
 }
 
 func forwardIDs[I ID](r *forward.Rows, ids []I) int {
-	h := hint{stream: r.Stream, more: r.More, follows: r.Follows}
+	h := &hint{stream: r.Stream, more: r.More, follows: r.Follows}
 	switch {
 	case r.At != nil:
 		return embedAt(&r.Dst, &r.Table, ids, r.Scale, &r.Positions, r.At, h)
@@ -71,7 +71,7 @@ func normaliseInSteps(n *forward.Normal) (done int) {
 }
 
 func scatterRows(r forward.Rows) int {
-	h := hint{more: r.More, follows: r.Follows}
+	h := &hint{more: r.More, follows: r.Follows}
 	if r.Wide {
 		return scatterAdd(&r.Table, unsafe.Slice((*uint64)(r.IDs), r.Dst.Rows), r.Scale, &r.Dst, h)
 	}
@@ -87,7 +87,7 @@ func copyRows(dst, src Matrix) {
 	for first := 0; first < src.Rows; first += len(ids) {
 		n := min(len(ids), src.Rows-first)
 		to, from := rowsOf(dst, first, n), rowsOf(src, first, n)
-		gather(&to, &from, ids[:n], hint{stream: true})
+		gather(&to, &from, ids[:n], &hint{stream: true})
 	}
 }
 
@@ -104,7 +104,7 @@ func updateIDs[I ID](u *forward.Update, ids []I) int {
 	if u.Places != nil && !takesPlaces(u) {
 		return updateRuns(u, ids)
 	}
-	h := hint{more: u.More, follows: u.Follows, places: u.Places}
+	h := &hint{more: u.More, follows: u.Follows, places: u.Places}
 	switch u.Method {
 	case forward.Adagrad:
 		return updateAdagrad(&u.Table, &u.First, ids, &u.Grad, u.Rate, u.Epsilon, h)

@@ -116,27 +116,24 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, gather(&dst, &table, ids, hint{stream: large(&dst)}), len(ids))
+	return checkDone(op, gather(&dst, &table, ids, &hint{stream: large(&dst)}), len(ids))
 }
 
-// fewIDs is up to how many rows Gather copies one by one, as it does a single one. On a Zen 3, with AVX2, how many times as fast
-// that is as the kernel, and then as Go's copy in a loop without checks: medians of three processes that alternate them, of ids
-// at random, the table in a cache or in none.
+// fewIDs is up to how many rows Gather copies without what a kernel costs to set up, which is less than it takes to choose the
+// loop of each row anew. On a Zen 5 with AVX-512, ns per row by the kernel and so,
+// medians of 61 interleaved rounds, ids at random, and of the last three with 32 MB of something else read in between:
 //
-//	ids                     in cache: 2     4     8    12    16      in none: 2     4     8    12    16
-//	over the kernel, 8 columns     2.60  1.79  1.15  0.93  0.77           1.13  1.10  1.08  1.03  0.98
-//	                 128           2.42  1.76  1.28  1.13  1.03           1.11  1.03  0.99  0.95  0.91
-//	                 768           1.60  1.26  1.09  1.06  1.04           1.09  1.06  1.02  1.06  1.05
-//	over Go's copy, 8 columns      0.52  0.59  0.63  0.66  0.72           0.52  0.88  1.64  1.57  1.98
-//	                128            0.78  0.88  0.95  1.02  0.98           0.90  1.19  1.46  1.79  1.51
-//	                768            0.93  0.96  0.99  1.00  0.99           1.12  1.28  1.33  1.35  1.29
-//
-// On a Zen 4 with AVX-512 over the kernel, two runs, 2 ids of 8, 64, 128 and 768 columns in a cache 2.1 and 2.5, 2.1 and 2.4, 1.9
-// and 1.8, 1.4 and 1.4, in none 1.2, 1.2, 1.1, 1.0; 8 ids 1.0 and 1.3, 1.1 and 1.3, 1.1 and 1.1, 1.0 and 1.1, in none 1.0 but for
-// once 0.8; 16 ids 0.64, 0.85, 0.90 and 1.0, in none 0.95.
-const fewIDs = 8
+//	table                  2            4            8           12           16           24
+//	    1,000 x 8      23.1  16.4   11.6   8.6    6.0   4.7    4.3   3.4    3.3   2.9    2.4   2.2
+//	    1,000 x 64     23.9  17.2   13.0   9.9    7.2   6.1    5.5   5.1    4.7   4.5    3.7   3.8
+//	    1,000 x 128    26.0  20.0   14.8  11.9    8.9   8.5    7.3   7.4    6.2   6.5    5.5   6.0
+//	   10,000 x 300    36.8  28.6   25.5  21.9   21.1  17.8   21.2  18.2   21.9  18.3   25.0  23.1
+//	1,000,000 x 8       533   393    242   185    157   107    112    82     81    65     61    52
+//	1,000,000 x 128     654   473    342   245    197   146    180   144    134   111    104    98
+//	   50,257 x 768     724   567    467   392    394   330    313   293    289   273    270   263
+const fewIDs = 16
 
-// gatherFew copies rows one by one if all is plainly in order and they are no more than a chunk together, and reports whether
+// gatherFew copies rows so if all is plainly in order and they are no more than a chunk together, and reports whether
 // it has. What is checked of an id is what is copied by, since another goroutine may change it.
 func gatherFew[I ID](dst, table *Matrix, ids []I) bool {
 	cols := table.Cols
@@ -156,12 +153,17 @@ func gatherFew[I ID](dst, table *Matrix, ids []I) bool {
 		return false
 	}
 	race.WriteMatrix(dst)
+	race.ReadRows(table, ids)
 	fetchFew(table, ids)
-	for i, row := range rows[:len(ids)] {
-		race.Read(row, cols)
-		copyRow(&dst.Data[i*dst.Stride], row, cols, 0)
-	}
+	copyFew(dst, rows[:len(ids)])
 	return true
+}
+
+// copyEach copies rows to those of dst, one by one.
+func copyEach(dst *Matrix, rows []*float32) {
+	for i, row := range rows {
+		copy(dst.Data[i*dst.Stride:], unsafe.Slice(row, dst.Cols))
+	}
 }
 
 // GatherScaled sets row i of dst to scale times row ids[i] of table, rounded to float32, for each i.
@@ -171,7 +173,7 @@ func GatherScaled[I ID](dst, table Matrix, ids []I, scale float32) error {
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, gatherScaled(&dst, &table, ids, scale, hint{stream: large(&dst)}), len(ids))
+	return checkDone(op, gatherScaled(&dst, &table, ids, scale, &hint{stream: large(&dst)}), len(ids))
 }
 
 // AddScaled adds alpha times src to dst, element by element (the axpy of BLAS). The product is rounded to float32
@@ -218,7 +220,7 @@ func ScatterAdd[I ID](dst Matrix, ids []I, alpha float32, src Matrix) error {
 	if err := checkScatter(op, "dst", &dst, "id", ids, "src", &src); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, scatterAdd(&dst, ids, alpha, &src, hint{}), len(ids))
+	return checkDone(op, scatterAdd(&dst, ids, alpha, &src, &hint{}), len(ids))
 }
 
 // Embed is the forward pass of an embedding layer in one pass over memory: row i of dst becomes scale times row ids[i]
@@ -241,7 +243,7 @@ func Embed[I ID](dst, table Matrix, ids []I, scale float32, positions Matrix, st
 	if err := checkSequences(op, "len(ids)", len(ids), positions.Rows, start, seq); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, embed(&dst, &table, ids, scale, &positions, start, seq, hint{stream: large(&dst)}), len(ids))
+	return checkDone(op, embed(&dst, &table, ids, scale, &positions, start, seq, &hint{stream: large(&dst)}), len(ids))
 }
 
 // EmbedAt is Embed with a position id for each token: row i of dst becomes scale times row ids[i] of table plus row
@@ -267,7 +269,7 @@ func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matri
 	if err := checkIDsApart(op, "dst", &dst, "position id", at); err != nil || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, embedAt(&dst, &table, ids, scale, &positions, at, hint{stream: large(&dst)}), len(ids))
+	return checkDone(op, embedAt(&dst, &table, ids, scale, &positions, at, &hint{stream: large(&dst)}), len(ids))
 }
 
 // EmbedBackward adds the gradients of Embed, given the gradient dOut of its result: row ids[i] of tokens grows by scale
@@ -284,7 +286,7 @@ func EmbedBackward[I ID](tokens, positions Matrix, ids []I, scale float32, dOut 
 	if err := checkSequences(op, "len(ids)", len(ids), positions.Rows, start, seq); err != nil || dOut.Cols == 0 {
 		return err
 	}
-	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut, hint{}), len(ids)); err != nil {
+	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut, &hint{}), len(ids)); err != nil {
 		return err
 	}
 	addBatches(rowsOf(positions, start, seq), dOut, len(ids)/seq)
@@ -304,10 +306,10 @@ func EmbedAtBackward[I, P ID](tokens, positions Matrix, ids []I, scale float32, 
 	if err := checkIDsApart(op, "tokens", &tokens, "position id", at); err != nil || dOut.Cols == 0 {
 		return err
 	}
-	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut, hint{}), len(ids)); err != nil {
+	if err := checkDone(op, scatterAdd(&tokens, ids, scale, &dOut, &hint{}), len(ids)); err != nil {
 		return err
 	}
-	return checkDone(op, scatterAdd(&positions, at, 1, &dOut, hint{}), len(ids))
+	return checkDone(op, scatterAdd(&positions, at, 1, &dOut, &hint{}), len(ids))
 }
 
 // AddBatches adds row b*dst.Rows + p of src to row p of dst, for each p and for b ascending: the gradient of rows, such

@@ -266,6 +266,15 @@ func copyRow(dst, src *float32, n, size int) {
 	copyRowAVX2(dst, src, n, size)
 }
 
+// copyFew copies rows to those of dst, which has columns, no more than a chunk in all.
+func copyFew(dst *Matrix, rows []*float32) {
+	if isa.Active() == isa.Portable {
+		copyEach(dst, rows)
+		return
+	}
+	copyRowsAVX2(&dst.Data[0], uintptr(dst.Stride)*4, &rows[0], len(rows), dst.Cols)
+}
+
 // idsBelowChunk reports whether each of n ids, read as unsigned, is below limit.
 //
 //go:noinline
@@ -362,6 +371,9 @@ func addBatchesAVX2(a *batchArgs)
 
 //go:noescape
 func copyRowAVX2(dst, src *float32, n, size int)
+
+//go:noescape
+func copyRowsAVX2(dst *float32, stride uintptr, rows **float32, n, cols int)
 
 //go:noescape
 func addScaledAVX2(dst, src *float32, n int, alpha float32)

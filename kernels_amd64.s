@@ -577,6 +577,25 @@ ready:
 	VZEROUPPER
 	RET
 
+// func copyRowsAVX2(dst *float32, stride uintptr, rows **float32, n, cols int)
+// for i := range n { copy(dst[i], *rows[i]) }
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ n+24(FP), R9
+	MOVQ cols+32(FP), AX
+	SPLIT(32)
+	XORL R12, R12
+row:
+	MOVQ (R8), R10
+	COLUMNS_AVX2(GATHER)
+	ADDQ $8, R8
+	ADDQ stride+8(FP), DI
+	DECQ R9
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func addScaledAVX2(dst, src *float32, n int, alpha float32)
 // for i, x := range src { dst[i] += alpha * x }
 TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28

@@ -49,6 +49,9 @@ func addScaledPiece(dst []float32, alpha float32, src []float32) {
 // copyRow copies a row of n > 0 elements.
 func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
 
+// copyFew copies rows to those of dst.
+func copyFew(dst *Matrix, rows []*float32) { copyEach(dst, rows) }
+
 // idsBelowChunk reports whether each of n ids, read as unsigned, is below limit.
 //
 //go:noinline
@@ -74,7 +77,7 @@ func scale(dst []float32, alpha float32) {
 	}
 	id := [1]uint32{0}
 	m := Matrix{Rows: 1, Cols: len(dst), Data: dst, Stride: len(dst)}
-	gatherScaled(&m, &m, id[:], alpha, hint{})
+	gatherScaled(&m, &m, id[:], alpha, &hint{})
 }
 
 // fetchRows prefetches so many bytes of the rows that n ids choose.

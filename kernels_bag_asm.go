@@ -86,8 +86,9 @@ const (
 // they are where nothing is prefetched (250 x 768 in bags of 10: 31 and 34).
 const bagAhead = 16
 
-// bagRows returns the arguments of every kernel of bags: there are columns and ids.
-func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
+// prepareBags sets what every kernel of bags needs, as prepareRows does, but for dst, table, ids and offsets: there are columns
+// and ids.
+func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
 	small := tuning.CachedBagBytes
@@ -98,24 +99,29 @@ func bagRows[I ID](dst, table *Matrix, ids []I) bagArgs {
 	if extent(table) > small/4 {
 		ahead = rowsAhead(dst.Cols*4, len(ids), bagAhead)
 	}
-	fetch(table, ids, ahead, hint{})
-	return bagArgs{
-		dst:         &dst.Data[0],
-		dstStride:   uintptr(dst.Stride) * 4,
-		table:       &table.Data[0],
-		tableStride: uintptr(table.Stride) * 4,
-		limit:       idLimit[I](table.Rows),
-		ids:         unsafe.Pointer(&ids[0]),
-		wide:        wide(ids),
-		cols:        dst.Cols,
-		readable:    len(ids),
-		ahead:       ahead,
-	}
+	fetch(table, ids, ahead, &hint{})
+	a.dstStride, a.tableStride = uintptr(dst.Stride)*4, uintptr(table.Stride)*4
+	a.limit, a.wide = idLimit[I](table.Rows), wide(ids)
+	a.cols, a.readable, a.ahead = dst.Cols, len(ids), ahead
 }
 
 // run does all bags with kernel k, and returns what the definitions of the kernels do.
-func (a bagArgs) run(k bagOp, offsets []int) int {
+func (a *bagArgs) run(k bagOp, offsets []int) int {
 	race.Read(unsafe.SliceData(offsets), len(offsets))
+	first, end, most := offsets[0], offsets[len(offsets)-1], chunkElements/a.cols
+	if most = min(most, chunkRows); len(offsets)-1 <= most && first >= 0 && end >= first && end <= a.readable && end-first <= most {
+		a.next, a.stop, a.bags = first, end, len(offsets)-1
+		if a.do(k) {
+			return end
+		}
+		return a.next
+	}
+	return a.runPieces(k, offsets)
+}
+
+// runPieces is run in pieces of rows that are not longer than a chunk. The receiver is a value, here and below, for the reason
+// that runPieces of rowArgs has.
+func (a bagArgs) runPieces(k bagOp, offsets []int) int {
 	for first := 0; ; first += chunkElements {
 		piece := a
 		piece.cols = min(a.cols-first, chunkElements)
@@ -184,9 +190,10 @@ func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32,
 		return kernels.BagSum(*dst, *table, ids, offsets, weights)
 	}
 	if ofOne && weights == nil {
-		return gatherWith(opGatherSum, dst, table, ids, 0, hint{stream: large(dst)})
+		return gatherWith(opGatherSum, dst, table, ids, 0, &hint{stream: large(dst)})
 	}
-	a := bagRows(dst, table, ids)
+	a := bagArgs{dst: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), offsets: &offsets[1]}
+	prepareBags(&a, dst, table, ids)
 	if weights == nil {
 		return a.run(opBagSum, offsets)
 	}
@@ -200,10 +207,10 @@ func bagMean[I ID](dst, table *Matrix, ids []I, offsets []int, ofOne bool) int {
 		return kernels.BagMean(*dst, *table, ids, offsets)
 	}
 	if ofOne {
-		return gatherWith(opGatherSum, dst, table, ids, 0, hint{stream: large(dst)})
+		return gatherWith(opGatherSum, dst, table, ids, 0, &hint{stream: large(dst)})
 	}
-	a := bagRows(dst, table, ids)
-	a.mean = true
+	a := bagArgs{dst: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), offsets: &offsets[1], mean: true}
+	prepareBags(&a, dst, table, ids)
 	return a.run(opBagSum, offsets)
 }
 
@@ -212,8 +219,9 @@ func bagMax[I ID](dst, table *Matrix, ids []I, offsets []int, ofOne bool) int {
 		return kernels.BagMax(*dst, *table, ids, offsets)
 	}
 	if ofOne {
-		return gather(dst, table, ids, hint{stream: large(dst)})
+		return gather(dst, table, ids, &hint{stream: large(dst)})
 	}
-	a := bagRows(dst, table, ids)
+	a := bagArgs{dst: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), offsets: &offsets[1]}
+	prepareBags(&a, dst, table, ids)
 	return a.run(opBagMax, offsets)
 }

@@ -66,8 +66,9 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int {
 		return len(ids)
 	}
 	race.ReadRows(table, ids)
-	d := dotRowsOf(dst, a, table, len(ids))
-	d.ids, d.wide, d.limit = unsafe.Pointer(&ids[0]), wide(ids), idLimit[I](table.Rows)
+	d := dotArgs{dst: &dst.Data[0], a: &a.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}
+	d.prepare(dst, a, table, len(ids))
+	d.wide, d.limit = wide(ids), idLimit[I](table.Rows)
 	return d.run(a.Rows, len(ids))
 }
 
@@ -86,36 +87,37 @@ func dotsAll(dst, a, table *Matrix) {
 		return
 	}
 	race.ReadMatrix(table)
-	dotRowsOf(dst, a, table, table.Rows).run(a.Rows, table.Rows)
+	d := dotArgs{dst: &dst.Data[0], a: &a.Data[0], table: &table.Data[0]}
+	d.prepare(dst, a, table, table.Rows)
+	d.run(a.Rows, table.Rows)
 }
 
-// dotRowsOf returns the arguments for n ids that do not depend on them. None of the matrices is empty.
-func dotRowsOf(dst, a, table *Matrix, n int) dotArgs {
+// prepare sets what does not depend on the ids, of which there are n, as prepareRows does. None of the matrices is empty.
+func (d *dotArgs) prepare(dst, a, table *Matrix, n int) {
 	race.WriteMatrix(dst)
 	race.ReadMatrix(a)
-	ahead, burst := prefetch(table, n, 0, true)
-	if burst == 0 {
-		burst = longBurst // there is no prefetching line by line
+	d.ahead, d.burst = prefetch(table, n, 0, true)
+	if d.burst == 0 {
+		d.burst = longBurst // there is no prefetching line by line
 	}
-	return dotArgs{
-		dst:         &dst.Data[0],
-		dstStride:   uintptr(dst.Stride) * 4,
-		a:           &a.Data[0],
-		aStride:     uintptr(a.Stride) * 4,
-		table:       &table.Data[0],
-		tableStride: uintptr(table.Stride) * 4,
-		limit:       uint64(table.Rows),
-		cols:        a.Cols,
-		ahead:       ahead,
-		burst:       burst,
-	}
+	d.dstStride, d.aStride, d.tableStride = uintptr(dst.Stride)*4, uintptr(a.Stride)*4, uintptr(table.Stride)*4
+	d.limit, d.cols = uint64(table.Rows), a.Cols
 }
 
-// run does n ids for so many rows of a, and returns the number done. The receiver is a value: see runPieces.
-func (d dotArgs) run(rows, n int) int {
+// run does n ids for so many rows of a, and returns the number done.
+func (d *dotArgs) run(rows, n int) int {
 	height := min(rows, dotRows, max(4, dotElements/d.cols&^3))
 	group := dotGroup()
 	width := max(1, min(n, chunkElements/d.cols, chunkRows, dotResults/height)/group) * group
+	if n <= width && rows == height {
+		d.n, d.rows, d.readable = n, rows, n
+		return d.do()
+	}
+	return d.runPieces(rows, n, height, width)
+}
+
+// runPieces is run in pieces of so many rows and ids. The receiver is a value: see runPieces of rowArgs.
+func (d dotArgs) runPieces(rows, n, height, width int) int {
 	all := d
 	for j := 0; j < n; j += width {
 		d.readable = n - j

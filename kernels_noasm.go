@@ -13,21 +13,21 @@ const chunkElements = 64 << 10
 
 func idsBelow[I ID](ids []I, rows int) bool { return kernels.FirstOutside(ids, rows) < 0 }
 
-func gather[I ID](dst, table *Matrix, ids []I, _ hint) int { return kernels.Gather(*dst, *table, ids) }
+func gather[I ID](dst, table *Matrix, ids []I, _ *hint) int { return kernels.Gather(*dst, *table, ids) }
 
-func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, _ hint) int {
+func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, _ *hint) int {
 	return kernels.GatherScaled(*dst, *table, ids, scale)
 }
 
-func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, _ hint) int {
+func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, _ *hint) int {
 	return kernels.ScatterAdd(*dst, ids, alpha, *src)
 }
 
-func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, _ hint) int {
+func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, _ *hint) int {
 	return kernels.Embed(*dst, *table, ids, scale, *positions, start, seq)
 }
 
-func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P, _ hint) int {
+func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, at []P, _ *hint) int {
 	return kernels.EmbedAt(*dst, *table, ids, scale, *positions, at)
 }
 
@@ -41,6 +41,9 @@ func scale(dst []float32, alpha float32) { kernels.Scale(dst, alpha) }
 
 // copyRow copies a row of n > 0 elements.
 func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
+
+// copyFew copies rows to those of dst.
+func copyFew(dst *Matrix, rows []*float32) { copyEach(dst, rows) }
 
 // fetchFew prefetches nothing.
 func fetchFew[I ID](*Matrix, []I) {}

@@ -70,7 +70,9 @@ func normaliseIDs[I uint32 | uint64](n *forward.Normal, ids []I) (done int) {
 	dst, table := &n.Dst, &n.Table
 	race.ReadRows(table, ids)
 	race.Read(unsafe.SliceData(n.Beta), dst.Cols)
-	a := sumArgs{rowArgs: rowsByID(dst, table, ids, hint{more: n.More, follows: n.Follows})}
+	var a sumArgs
+	a.linear, a.table, a.ids = &dst.Data[0], &table.Data[0], unsafe.Pointer(&ids[0])
+	prepareRows(&a.rowArgs, dst, table, ids, &hint{more: n.More, follows: n.Follows})
 	a.cols, a.scale = dst.Cols, n.Scale
 	switch {
 	case n.At != nil:

@@ -4,6 +4,7 @@ package rowvec
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isa"
@@ -41,16 +42,15 @@ const (
 // quotient take as long as two cached rows.
 const updateElements = chunkElements / 4
 
-// updateByID returns the arguments that every update needs: ids is not empty, and the matrices have columns. Rows of the
+// prepareUpdate sets what every update needs as prepareRows does: ids is not empty, and the matrices have columns. Rows of the
 // table and of its states, matrices in all, are prefetched line by line, as long as those on their way fit into longBytes.
 // How far ahead matters little: of 50,257 x 768 on a Zen 4, with AVX-512 and 0, 2, 4 and 16 rows ahead, Adagrad took 2.5,
 // 1.6, 1.7 and 1.6 times as long as plain SGD did next to it, and Adam 3.3, 2.3, 2.5 and 2.4 times.
-func updateByID[I ID](table *Matrix, ids []I, grad *Matrix, matrices int, rate, epsilon float32, h hint) updateArgs {
+func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, matrices int, h *hint) {
 	race.WriteRows(table, ids)
 	readLinear(grad, h)
-	a := updateArgs{rowArgs: rowsByID(grad, table, ids, h), rate: -rate, epsilon: epsilon}
+	prepareRows(&a.rowArgs, grad, table, ids, h)
 	a.ahead = min(a.ahead, max(1, longBytes/(4*matrices*min(table.Cols, updateElements))))
-	return a
 }
 
 // takesPlaces reports whether the update has assembly, which does the rows of Places without a call for each run of them.
@@ -59,9 +59,18 @@ func takesPlaces(u *forward.Update) bool {
 	return isa.Active() != isa.Portable && (u.Method != forward.RowAdagrad || cols >= squareColumns && cols <= updateElements)
 }
 
-// run does n rows of cols elements with update k, in pieces of rows that are not longer than a chunk, and returns the
-// number of rows done. The receiver is a value, here and below, for the reason that runPieces has.
-func (a updateArgs) run(k updateOp, n, cols int, places []int) int {
+// run does n rows of cols elements with update k and returns the number of rows done.
+func (a *updateArgs) run(k updateOp, n, cols int, places []int) int {
+	a.cols, a.n = cols, n
+	if places == nil && n <= fewRows && n*cols <= updateElements {
+		return a.do(k)
+	}
+	return a.runPieces(k, n, cols, places)
+}
+
+// runPieces is run in pieces of rows that are not longer than a chunk. The receiver is a value, here and below, for the reason
+// that runPieces of rowArgs has.
+func (a updateArgs) runPieces(k updateOp, n, cols int, places []int) int {
 	for first := 0; first < cols; first += updateElements {
 		piece := a
 		piece.cols = min(cols-first, updateElements)
@@ -92,7 +101,7 @@ func (a updateArgs) runChunks(k updateOp, n int, places []int) int {
 	}
 }
 
-func updateSGD[I ID](table *Matrix, ids []I, grad *Matrix, rate, decay float32, h hint) int {
+func updateSGD[I ID](table *Matrix, ids []I, grad *Matrix, rate, decay float32, h *hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.UpdateSGD(*table, ids, *grad, rate, decay)
 	}
@@ -102,26 +111,29 @@ func updateSGD[I ID](table *Matrix, ids []I, grad *Matrix, rate, decay float32, 
 	if len(ids) == 0 {
 		return 0
 	}
-	a := updateByID(table, ids, grad, 1, rate, 0, h)
-	a.keep = decay
+	a := updateArgs{rate: -rate, keep: decay}
+	a.linear, a.table, a.ids = &grad.Data[0], &table.Data[0], unsafe.Pointer(&ids[0])
+	prepareUpdate(&a, table, ids, grad, 1, h)
 	return a.run(opUpdateSGD, len(ids), table.Cols, h.places)
 }
 
-func updateAdagrad[I ID](table, sums *Matrix, ids []I, grad *Matrix, rate, epsilon float32, h hint) int {
+func updateAdagrad[I ID](table, sums *Matrix, ids []I, grad *Matrix, rate, epsilon float32, h *hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.UpdateAdagrad(*table, *sums, ids, *grad, rate, epsilon)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := updateByID(table, ids, grad, 2, rate, epsilon, h)
+	a := updateArgs{rate: -rate, epsilon: epsilon}
+	a.linear, a.table, a.ids = &grad.Data[0], &table.Data[0], unsafe.Pointer(&ids[0])
+	prepareUpdate(&a, table, ids, grad, 2, h)
 	race.WriteRows(sums, ids)
 	a.first, a.firstStride = &sums.Data[0], uintptr(sums.Stride)*4
 	fetch(sums, ids, a.ahead, h)
 	return a.run(opUpdateAdagrad, len(ids), table.Cols, h.places)
 }
 
-func updateRowAdagrad[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, rate, epsilon float32, h hint) int {
+func updateRowAdagrad[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, rate, epsilon float32, h *hint) int {
 	if isa.Active() == isa.Portable || table.Cols < squareColumns {
 		return kernels.UpdateRowAdagrad(*table, sums, ids, *grad, rate, epsilon)
 	}
@@ -131,7 +143,9 @@ func updateRowAdagrad[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix
 	if table.Cols > updateElements {
 		return updateLongRows(table, sums, ids, grad, rate, epsilon)
 	}
-	a := updateByID(table, ids, grad, 1, rate, epsilon, h)
+	a := updateArgs{rate: -rate, epsilon: epsilon}
+	a.linear, a.table, a.ids = &grad.Data[0], &table.Data[0], unsafe.Pointer(&ids[0])
+	prepareUpdate(&a, table, ids, grad, 1, h)
 	race.WriteRows(&Matrix{Rows: len(sums), Cols: 1, Data: sums, Stride: 1}, ids)
 	a.first, a.firstStride = &sums[0], 4
 	a.count = float32(table.Cols)
@@ -153,14 +167,16 @@ func updateLongRows[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, 
 	return len(ids)
 }
 
-func updateAdam[I ID](table, means, squares *Matrix, ids []I, grad *Matrix, step AdamStep, h hint) int {
+func updateAdam[I ID](table, means, squares *Matrix, ids []I, grad *Matrix, step AdamStep, h *hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.UpdateAdam(*table, *means, *squares, ids, *grad, step)
 	}
 	if len(ids) == 0 {
 		return 0
 	}
-	a := updateByID(table, ids, grad, 3, step.Rate, step.Epsilon, h)
+	a := updateArgs{rate: -step.Rate, epsilon: step.Epsilon}
+	a.linear, a.table, a.ids = &grad.Data[0], &table.Data[0], unsafe.Pointer(&ids[0])
+	prepareUpdate(&a, table, ids, grad, 3, h)
 	race.WriteRows(means, ids)
 	race.WriteRows(squares, ids)
 	a.first, a.firstStride = &means.Data[0], uintptr(means.Stride)*4

@@ -32,6 +32,10 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 		if copyOtherwise(len(row), cachedBytes, &row[0], &other[0], &copied[0]); !slices.Equal(copied, row) {
 			t.Errorf("copyRow of a large table: %v, want %v", copied, row)
 		}
+		rows, few := []*float32{&row[n], &row[3*n]}, make([]float32, 2*n)
+		if copyFewOtherwise(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
+			t.Errorf("copyRows: %v, want %v", few, row[:2*n])
+		}
 		copy(dst, src)
 		addOtherwise(n, &dst[0], &src[0], &other[0], 2)
 		for i, x := range dst {
@@ -44,6 +48,11 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 
 //go:noinline
 func copyOtherwise(n, size int, src, _, dst *float32) { copyRowAVX2(dst, src, n, size) }
+
+//go:noinline
+func copyFewOtherwise(cols, n int, rows **float32, _, dst *float32, stride uintptr) {
+	copyRowsAVX2(dst, stride, rows, n, cols)
+}
 
 //go:noinline
 func addOtherwise(n int, dst, src, _ *float32, alpha float32) {

@@ -154,12 +154,12 @@ func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
 			angles := Matrix{Rows: table.Rows, Cols: cols &^ 1, Data: table.Data, Stride: cols}
 			for name, done := range map[string]int{
 				"rotateAt":           rotateAt(&rotated, &rotated, r, &angles, ids),
-				"gather":             gather(&rows, &table, ids, hint{}),
-				"gatherScaled":       gatherScaled(&rows, &table, ids, 2, hint{}),
-				"scatterAdd":         scatterAdd(&table, ids, 2, &rows, hint{}),
-				"embed":              embed(&rows, &table, ids, 2, &table, 0, 1, hint{}),
-				"embedAt":            embedAt(&rows, &table, ids, 2, &table, good, hint{}),
-				"embedAt, positions": embedAt(&rows, &table, good, 2, &table, ids, hint{}),
+				"gather":             gather(&rows, &table, ids, &hint{}),
+				"gatherScaled":       gatherScaled(&rows, &table, ids, 2, &hint{}),
+				"scatterAdd":         scatterAdd(&table, ids, 2, &rows, &hint{}),
+				"embed":              embed(&rows, &table, ids, 2, &table, 0, 1, &hint{}),
+				"embedAt":            embedAt(&rows, &table, ids, 2, &table, good, &hint{}),
+				"embedAt, positions": embedAt(&rows, &table, good, 2, &table, ids, &hint{}),
 			} {
 				if done != at {
 					t.Errorf("%d columns: %s has done %d rows in front of id %d at %d", cols, name, done, id, at)
@@ -194,11 +194,11 @@ func TestPrefetchOfWrongIDs(t *testing.T) {
 					}
 				}
 				for name, done := range map[string]int{
-					"gather":     gather(&rows, &table, ids, hint{}),
-					"scatterAdd": scatterAdd(&table, ids, 0, &rows, hint{}),
-					"to windows": 10 + gather(&windows, &table, ids[10:], hint{}), // not what the call before has left on the stack
-					"of windows": 20 + scatterAdd(&table, ids[20:], 0, &windows, hint{}),
-					"embed":      embed(&rows, &table, ids, 2, &rows, 0, 1, hint{stream: true}),
+					"gather":     gather(&rows, &table, ids, &hint{}),
+					"scatterAdd": scatterAdd(&table, ids, 0, &rows, &hint{}),
+					"to windows": 10 + gather(&windows, &table, ids[10:], &hint{}), // not what the call before has left on the stack
+					"of windows": 20 + scatterAdd(&table, ids[20:], 0, &windows, &hint{}),
+					"embed":      embed(&rows, &table, ids, 2, &rows, 0, 1, &hint{stream: true}),
 				} {
 					if done != 40 {
 						t.Errorf("%d columns: %s has done %d rows, want 40", cols, name, done)

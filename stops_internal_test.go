@@ -29,7 +29,7 @@ func moreIDs[I ID](t *testing.T, table *Matrix, n int, ids []I) {
 	for i := range rows.Data {
 		rows.Data[i] = 1
 	}
-	few, h := rowsOf(rows, 0, n), hint{more: len(ids) - n}
+	few, h := rowsOf(rows, 0, n), &hint{more: len(ids) - n}
 	table.Data[0] = 0
 	if done := scatterAdd(table, ids[:n], 1, &few, h); done != n || table.Data[0] != float32(n) {
 		t.Errorf("%d columns: scatterAdd has done %d rows, want %d, and sums are %g", few.Cols, done, n, table.Data[0])
@@ -66,34 +66,34 @@ func TestStops(t *testing.T) {
 			far := &Matrix{Rows: rows, Cols: cols, Stride: 1 << 19, Data: make([]float32, (rows-1)<<19+cols)} // which is prefetched
 			windows := &Matrix{Rows: n, Cols: cols, Stride: cols + 1, Data: make([]float32, n*(cols+1))}
 			angles := Matrix{Rows: rows, Cols: cols &^ 1, Stride: cols, Data: table.Data}
-			kernels := map[string]func(h hint) int{
-				"gather":       func(h hint) int { return gather(dst, table, ids, h) },
-				"gatherScaled": func(h hint) int { return gatherScaled(dst, table, ids, 2, h) },
-				"bagSum, of one": func(h hint) int {
+			kernels := map[string]func(h *hint) int{
+				"gather":       func(h *hint) int { return gather(dst, table, ids, h) },
+				"gatherScaled": func(h *hint) int { return gatherScaled(dst, table, ids, 2, h) },
+				"bagSum, of one": func(h *hint) int {
 					defer func(bytes int) { tuning.StreamBytes = bytes }(tuning.StreamBytes)
 					if h.stream {
 						tuning.StreamBytes = 0
 					}
 					return bagSum(dst, table, ids, ones, nil, true)
 				},
-				"embed":               func(h hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
-				"embedAt":             func(h hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
-				"embedAt, at":         func(h hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
-				"scatterAdd":          func(h hint) int { return scatterAdd(table, ids, 2, linear, h) },
-				"gather, windows":     func(h hint) int { return gather(windows, far, ids, h) },
-				"scatterAdd, windows": func(h hint) int { return scatterAdd(far, ids, 2, windows, h) },
-				"updateSGD":           func(h hint) int { return updateSGD(table, ids, linear, 1, 0, h) },
-				"updateAdagrad":       func(h hint) int { return updateAdagrad(table, m(rows), ids, linear, 1, 1, h) },
-				"updateRowAdagrad":    func(h hint) int { return updateRowAdagrad(table, sums, ids, linear, 1, 1, h) },
-				"updateAdam":          func(h hint) int { return updateAdam(table, m(rows), m(rows), ids, linear, AdamStep{Epsilon: 1}, h) },
-				"dots": func(hint) int {
+				"embed":               func(h *hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
+				"embedAt":             func(h *hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
+				"embedAt, at":         func(h *hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
+				"scatterAdd":          func(h *hint) int { return scatterAdd(table, ids, 2, linear, h) },
+				"gather, windows":     func(h *hint) int { return gather(windows, far, ids, h) },
+				"scatterAdd, windows": func(h *hint) int { return scatterAdd(far, ids, 2, windows, h) },
+				"updateSGD":           func(h *hint) int { return updateSGD(table, ids, linear, 1, 0, h) },
+				"updateAdagrad":       func(h *hint) int { return updateAdagrad(table, m(rows), ids, linear, 1, 1, h) },
+				"updateRowAdagrad":    func(h *hint) int { return updateRowAdagrad(table, sums, ids, linear, 1, 1, h) },
+				"updateAdam":          func(h *hint) int { return updateAdam(table, m(rows), m(rows), ids, linear, AdamStep{Epsilon: 1}, h) },
+				"dots": func(*hint) int {
 					return dots(&Matrix{Rows: 2, Cols: n, Stride: n, Data: make([]float32, 2*n)}, m(2), table, ids)
 				},
-				"rotateAt": func(hint) int { return rotateAt(dst, linear, Rotation{Heads: 1}, &angles, at) },
-				"rotateAt, interleaved": func(hint) int {
+				"rotateAt": func(*hint) int { return rotateAt(dst, linear, Rotation{Heads: 1}, &angles, at) },
+				"rotateAt, interleaved": func(*hint) int {
 					return rotateAt(dst, linear, Rotation{Heads: 1, Interleaved: true}, &angles, at)
 				},
-				"normalise": func(hint) int {
+				"normalise": func(*hint) int {
 					return normaliseRows(&forward.Normal{
 						Rows:  forward.Rows{Dst: *dst, Table: *table, IDs: unsafe.Pointer(&ids[0]), Scale: 1, Positions: *linear, Seq: n},
 						Gamma: gamma, Beta: gamma, Epsilon: 1,
@@ -115,7 +115,7 @@ func TestStops(t *testing.T) {
 						for i, id := range ids {
 							at[i] = uint64(id)
 						}
-						if got := kernel(hint{stream: stream}); got != want {
+						if got := kernel(&hint{stream: stream}); got != want {
 							t.Errorf("%s of %d columns, past the caches %v, in halves %v: %d done, want %d", name, cols, stream, halves, got, want)
 						}
 					}

@@ -24,7 +24,7 @@ func UpdateSGD[I ID](table Matrix, ids []I, grad Matrix, rate, decay float32) er
 	if err := checkScatter(op, "table", &table, "id", ids, "grad", &grad); err != nil || table.Cols == 0 {
 		return err
 	}
-	return checkDone(op, updateSGD(&table, ids, &grad, rate, decay, hint{}), len(ids))
+	return checkDone(op, updateSGD(&table, ids, &grad, rate, decay, &hint{}), len(ids))
 }
 
 // UpdateAdagrad is a step of Adagrad (Duchi, Hazan and Singer, 2011) on the rows that ids choose: for each i in ascending
@@ -49,7 +49,7 @@ func UpdateAdagrad[I ID](table, sums Matrix, ids []I, grad Matrix, rate, epsilon
 	if err := checkState(op, "sums", &sums, &table, ids, &grad); err != nil || table.Cols == 0 {
 		return err
 	}
-	return checkDone(op, updateAdagrad(&table, &sums, ids, &grad, rate, epsilon, hint{}), len(ids))
+	return checkDone(op, updateAdagrad(&table, &sums, ids, &grad, rate, epsilon, &hint{}), len(ids))
 }
 
 // UpdateRowAdagrad is a step of Adagrad with a single sum for each row, as FBGEMM and DLRM have it for embeddings: for each
@@ -77,7 +77,7 @@ func UpdateRowAdagrad[I ID](table Matrix, sums []float32, ids []I, grad Matrix, 
 	if err := checkStateApart(op, "sums", &column, &table, ids, &grad); err != nil {
 		return err
 	}
-	return checkDone(op, updateRowAdagrad(&table, sums, ids, &grad, rate, epsilon, hint{}), len(ids))
+	return checkDone(op, updateRowAdagrad(&table, sums, ids, &grad, rate, epsilon, &hint{}), len(ids))
 }
 
 // UpdateAdam is a step of Adam (Kingma and Ba, 2015) or AdamW (Loshchilov and Hutter, 2019) on the rows that ids choose: for
@@ -110,7 +110,7 @@ func UpdateAdam[I ID](table, means, squares Matrix, ids []I, grad Matrix, step A
 	if err := checkApart(op, "squares", &squares, "means", &means); err != nil || table.Cols == 0 {
 		return err
 	}
-	return checkDone(op, updateAdam(&table, &means, &squares, ids, &grad, step, hint{}), len(ids))
+	return checkDone(op, updateAdam(&table, &means, &squares, ids, &grad, step, &hint{}), len(ids))
 }
 
 // checkState checks a matrix of state that an update of table writes to.

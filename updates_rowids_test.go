@@ -32,10 +32,10 @@ func updatesStopAt[I ID](t *testing.T, bad []I) {
 				ids := make([]I, 7)
 				ids[at] = id
 				for name, done := range map[string]int{
-					"updateSGD":        updateSGD(&table, ids, &rows, 2, 1, hint{}),
-					"updateAdagrad":    updateAdagrad(&table, &first, ids, &rows, 2, 1, hint{}),
-					"updateRowAdagrad": updateRowAdagrad(&table, sums, ids, &rows, 2, 1, hint{}),
-					"updateAdam":       updateAdam(&table, &first, &second, ids, &rows, AdamStep{}, hint{}),
+					"updateSGD":        updateSGD(&table, ids, &rows, 2, 1, &hint{}),
+					"updateAdagrad":    updateAdagrad(&table, &first, ids, &rows, 2, 1, &hint{}),
+					"updateRowAdagrad": updateRowAdagrad(&table, sums, ids, &rows, 2, 1, &hint{}),
+					"updateAdam":       updateAdam(&table, &first, &second, ids, &rows, AdamStep{}, &hint{}),
 				} {
 					if done != at {
 						t.Errorf("%d columns: %s has done %d rows in front of id %d at %d", cols, name, done, id, at)
@@ -66,10 +66,10 @@ func TestUpdatesPrefetchOfWrongIDs(t *testing.T) {
 					ids[i] = (top - start - 64) / uint64(cols*4)
 				}
 				for name, done := range map[string]int{
-					"updateSGD":        updateSGD(&table, ids, &rows, 2, 1, hint{}),
-					"updateAdagrad":    updateAdagrad(&table, &first, ids, &rows, 2, 1, hint{}),
-					"updateRowAdagrad": updateRowAdagrad(&table, sums, ids, &rows, 2, 1, hint{}),
-					"updateAdam":       updateAdam(&table, &first, &second, ids, &rows, AdamStep{}, hint{}),
+					"updateSGD":        updateSGD(&table, ids, &rows, 2, 1, &hint{}),
+					"updateAdagrad":    updateAdagrad(&table, &first, ids, &rows, 2, 1, &hint{}),
+					"updateRowAdagrad": updateRowAdagrad(&table, sums, ids, &rows, 2, 1, &hint{}),
+					"updateAdam":       updateAdam(&table, &first, &second, ids, &rows, AdamStep{}, &hint{}),
 				} {
 					if done != 40 {
 						t.Errorf("%d columns: %s has done %d rows, want 40", cols, name, done)
