@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -41,9 +42,20 @@ func (a *rowArgs) do(k op) int {
 //go:noinline
 func (a *batchArgs) do() { addBatchesNEON(a) }
 
-// addScaledPiece works on no more than a chunk.
-func addScaledPiece(dst []float32, alpha float32, src []float32) {
-	addScaledNEON(&dst[0], &src[0], len(dst), alpha)
+// addScaled adds to elements, of which there are some, as many others. It is not inlined, for the reason that do is not.
+//
+//go:noinline
+func addScaled(dst []float32, alpha float32, src []float32) {
+	switch {
+	case isa.Active() == isa.Portable:
+		kernels.AddScaled(dst, alpha, src)
+	case len(dst) > chunkElements:
+		addScaledChunks(dst, alpha, src)
+	default:
+		race.Write(unsafe.SliceData(dst), len(dst))
+		race.Read(unsafe.SliceData(src), len(src))
+		addScaledNEON(&dst[0], &src[0], len(dst), alpha)
+	}
 }
 
 // copyRow copies a row of n > 0 elements.

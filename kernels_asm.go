@@ -541,22 +541,14 @@ func addBatches(dst, src Matrix, batches int) {
 	}
 }
 
-func addScaled(dst []float32, alpha float32, src []float32) {
-	if isa.Active() == isa.Portable {
-		kernels.AddScaled(dst, alpha, src)
-		return
-	}
-	race.Write(unsafe.SliceData(dst), len(dst))
-	race.Read(unsafe.SliceData(src), len(src))
+// addScaledChunks is addScaled of more than a chunk.
+func addScaledChunks(dst []float32, alpha float32, src []float32) {
 	for len(dst) > chunkElements {
-		addScaledChunk(dst[:chunkElements], alpha, src[:chunkElements])
+		addScaled(dst[:chunkElements], alpha, src[:chunkElements])
 		dst, src = dst[chunkElements:], src[chunkElements:]
 	}
-	addScaledPiece(dst, alpha, src) // without another call, which 512 elements would feel
+	addScaled(dst, alpha, src)
 }
-
-//go:noinline
-func addScaledChunk(dst []float32, alpha float32, src []float32) { addScaledPiece(dst, alpha, src) }
 
 func idsBelow[I ID](ids []I, rows int) bool {
 	if isa.Active() == isa.Portable || len(ids) <= fewIDs {
