@@ -244,19 +244,20 @@ func (a *batchArgs) do() {
 //
 //go:noinline
 func addScaled(dst []float32, alpha float32, src []float32) {
+	if isa.Active() == isa.Portable {
+		kernels.AddScaled(dst, alpha, src)
+		return
+	}
 	if len(dst) > chunkElements {
 		addScaledChunks(dst, alpha, src)
 		return
 	}
 	race.Write(unsafe.SliceData(dst), len(dst))
 	race.Read(unsafe.SliceData(src), len(src))
-	switch isa.Active() {
-	case isa.AVX512:
+	if isa.Active() == isa.AVX512 {
 		addScaledAVX512(&dst[0], &src[0], len(dst), alpha)
-	case isa.AVX2:
+	} else {
 		addScaledAVX2(&dst[0], &src[0], len(dst), alpha)
-	default:
-		kernels.AddScaled(dst, alpha, src)
 	}
 }
 

@@ -46,16 +46,17 @@ func (a *batchArgs) do() { addBatchesNEON(a) }
 //
 //go:noinline
 func addScaled(dst []float32, alpha float32, src []float32) {
-	switch {
-	case isa.Active() == isa.Portable:
+	if isa.Active() == isa.Portable {
 		kernels.AddScaled(dst, alpha, src)
-	case len(dst) > chunkElements:
-		addScaledChunks(dst, alpha, src)
-	default:
-		race.Write(unsafe.SliceData(dst), len(dst))
-		race.Read(unsafe.SliceData(src), len(src))
-		addScaledNEON(&dst[0], &src[0], len(dst), alpha)
+		return
 	}
+	if len(dst) > chunkElements {
+		addScaledChunks(dst, alpha, src)
+		return
+	}
+	race.Write(unsafe.SliceData(dst), len(dst))
+	race.Read(unsafe.SliceData(src), len(src))
+	addScaledNEON(&dst[0], &src[0], len(dst), alpha)
 }
 
 // copyRow copies a row of n > 0 elements.

@@ -382,36 +382,58 @@ row:
 	MOVQ R9, done+8(FP)
 	RET
 
+// SQUARES adds the squares of a vector of the next row of grad, at R11, to the lanes in Z14, and ADD_SQUARES does so while a
+// vector of this one is added: one vector has to wait for the last, which takes as long as all else does that comes before the
+// factor. The order of blocks is that of MIXED, and of squares that of the lanes' sums.
+
+#define SQUARES(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(R11)(at*1), x); \
+	VMULPS x, x, x;          \
+	VADDPS x, Z14, Z14
+
+#define ADD_SQUARES(LOAD, STORE, scale, off, at, x, y) \
+	ADD_SCALED(LOAD, STORE, scale, off, at, x, y); \
+	SQUARES(LOAD, STORE, scale, off, at, x, y)
+
+#define NEXT_LINEAR(off) PREFETCHT1 (const_linearAhead+off)(R11)(DX*1)
+
+#define MIXED_SQUARES(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	FOUR_VECTORS(SQUARES, STORE, 0, size, scale, 0, 1, 2, 3, v0, v1, v2, v3, v4, v5, v6, v7); \
+	MIXED(ADD_SCALED, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
+
 // func updateRowAdagradAVX512(a *updateArgs) (done int)
 // for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }
 TEXT ·updateRowAdagradAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
-row:
-	ROW_ID
-	SUM
-	ROW_TABLE(LINEAR)
-	VXORPS Z0, Z0, Z0
+	VXORPS Z14, Z14, Z14
+	MOVQ  DI, R11
 	XORL  DX, DX
 	TESTQ CX, CX
 	JEQ   squaresTail
 	PCALIGN $32
 squares:
-	VMOVUPS (DI)(DX*1), Z2
-	VMULPS  Z2, Z2, Z2
-	VADDPS  Z2, Z0, Z0
-	ADDQ    $64, DX
-	CMPQ    DX, CX
-	JLT     squares
+	SQUARES(VECTOR, VECTOR, Z15, 0, DX, Z0, Z1)
+	ADDQ  $64, DX
+	CMPQ  DX, CX
+	JLT   squares
 squaresTail:
-	VMOVUPS.Z (DI)(DX*1), K1, Z2
-	VMULPS  Z2, Z2, Z2
-	VADDPS  Z2, Z0, Z0
-	VEXTRACTF64X4 $1, Z0, Y1
-	VADDPS  Y1, Y0, Y0
+	SQUARES(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1)
+row:
+	ROW_ID
+	SUM
+	ROW_TABLE(LINEAR)
+	VEXTRACTF64X4 $1, Z14, Y0
+	VADDPS Y14, Y0, Y0
 	FACTOR
 	VBROADCASTSS X0, Z15
-	COLUMNS_AVX512(ADD_SCALED)
+	VXORPS Z14, Z14, Z14
+	LEAQ  1(R9), DX
+	XORL  R11, R11
+	CMPQ  DX, rowArgs_n(BX)
+	CMOVQLT rowArgs_linearStride(BX), R11
+	ADDQ  DI, R11
+	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, FOUR_LINES_WITH(NEXT_LINEAR), TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
