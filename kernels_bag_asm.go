@@ -108,8 +108,8 @@ func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 // run does all bags with kernel k, and returns what the definitions of the kernels do.
 func (a *bagArgs) run(k bagOp, offsets []int) int {
 	race.Read(unsafe.SliceData(offsets), len(offsets))
-	first, end, most := offsets[0], offsets[len(offsets)-1], chunkElements/a.cols
-	if most = min(most, chunkRows); len(offsets)-1 <= most && first >= 0 && end >= first && end <= a.readable && end-first <= most {
+	first, end, most := offsets[0], offsets[len(offsets)-1], min(chunkRows, chunkElements/a.cols)
+	if first >= 0 && end <= a.readable && uint(end-first) <= uint(most) && len(offsets)-1 <= most {
 		a.next, a.stop, a.bags = first, end, len(offsets)-1
 		if a.do(k) {
 			return end
