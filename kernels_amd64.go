@@ -80,7 +80,7 @@ func (a *rowArgs) streamsLines(k op) bool {
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return isa.Active() == isa.AVX512 && a.cols > shortColumns && (a.ends && a.endsPay(k) || a.wide512() &&
+	return isa.Active() == isa.AVX512 && a.cols > shortColumns && (a.fullWidth && a.endsPay(k) || a.wide512() &&
 		(a.large() || k >= opScatterAdd && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4))
 }
 

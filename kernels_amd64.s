@@ -825,7 +825,7 @@ done:
 
 // AVX-512
 
-// END_ROWS does rows of more than shortColumns and up to endColumns as SHORT_ROWS does shorter ones, where rowArgs.ends has it
+// END_ROWS does rows of more than shortColumns and up to endColumns as SHORT_ROWS does shorter ones, where rowArgs.fullWidth has it
 // so: with two or four vectors at the left end and one to four at the right, whose lines are what is prefetched. It is for
 // processors that do not do vectors in halves, where tuning.Halves has the figures.
 
@@ -877,7 +877,7 @@ done:
 #define LINES128(row) LINES96(row); PREFETCHT1 128(row)(CX*1); PREFETCHT1 192(row)(CX*1)
 
 #define END_ROWS(KERNEL, OUT, BEGIN, FIRST, NEXT) \
-	CMPB rowArgs_ends(BX), $0;         \
+	CMPB rowArgs_fullWidth(BX), $0;         \
 	JEQ  row;                          \
 	CMPQ AX, $const_endColumns;        \
 	JGT  row;                          \

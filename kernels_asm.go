@@ -31,14 +31,14 @@ type rowArgs struct {
 	//lint:ignore U1000 likewise
 	posEnd uintptr // span bytes behind positions
 
-	n        int // rows to do
-	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
-	ahead    int // rows to prefetch ahead; 0 for a table that sits in cache
-	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; WHOLE_ROWS and END_ROWS know by themselves
-	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
-	scale    float32
-	stream   bool // write linear rows past the caches
-	ends     bool // AVX-512 does rows of more than shortColumns and up to endColumns by END_ROWS
+	n         int // rows to do
+	readable  int // ids that may be read, at least n: prefetching looks beyond the rows to do
+	ahead     int // rows to prefetch ahead; 0 for a table that sits in cache
+	burst     int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; WHOLE_ROWS and END_ROWS know by themselves
+	early     int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
+	scale     float32
+	stream    bool // write linear rows past the caches
+	fullWidth bool // AVX-512 is not in halves: rows of more than shortColumns and up to endColumns have END_ROWS
 
 	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
 
@@ -399,7 +399,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.limit, a.wide = idLimit[I](table.Rows), wide(ids)
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
-	a.stream, a.ends = stream, fullWidth()
+	a.stream, a.fullWidth = stream, fullWidth()
 }
 
 // idLimit returns the number that ids read as unsigned must be below: rows, but never one that a negative id of 32 bits

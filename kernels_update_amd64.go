@@ -24,7 +24,7 @@ const squareColumns = 8
 //
 //go:noinline
 func (a *updateArgs) do(k updateOp) int {
-	if a.wide512() {
+	if a.wide512() || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns {
 		switch k {
 		case opUpdateSGD:
 			return updateSGDAVX512(a)

@@ -46,11 +46,10 @@
 	ADDQ  rowArgs_table(BX), R12;           \
 found:
 
-// What is prefetched for each block, off bytes behind DX: lines of grad and of one, two or three matrices by ids.
+// What is prefetched of rows to come, off bytes behind DX: lines of one, two or three matrices by ids.
 
 #define AHEAD1(off) \
-	PREFETCHT1 off(R12)(DX*1); \
-	LINEAR(off)
+	PREFETCHT1 off(R12)(DX*1)
 
 #define AHEAD2(off) \
 	AHEAD1(off);              \
@@ -107,56 +106,99 @@ found:
 	VADDPS  v1, v3, v3;           \
 	STORE(v3, off(R10)(DX*1))
 
-// UPDATE_COLUMNS does one row; TAIL does what is behind its blocks of 64 bytes. Four of them are done in the order of MIXED
-// in rows_amd64.h, of rows of mixedBytes at most: with AVX-512, Adagrad of 1,000,000 x 64 67 and 31 ns per row, of 50,000 x
-// 64 39 and 24, of 1,000,000 x 128 135 and 104; Adam 92 and 53, 63 and 36, 214 and 152; but of 50,257 x 768 540 and 605, 750
-// and 840. SGD sees no difference, nor do tables in the second level. Of rows to come that have a tail, the line of the last
-// column is prefetched too, since they may begin within a line: Adagrad of 1,000,000 x 30, 89.9 and 35.9.
+// UPDATE_COLUMNS does one row; TAIL does what is behind its blocks of 64 bytes. Where there is a row to prefetch, there is no loop
+// up to 512 columns: a processor watches each instruction that loads, and where it comes by again a constant distance on, fetches
+// what would be next, which is behind the row and of no use. The first four blocks are done in the order of MIXED in rows_amd64.h.
+// Of grad, which is a stream, the processor fetches enough itself where rowArgs.fullWidth is set. In loops, by fours of rows of up
+// to mixedBytes and one by one of others, with grad prefetched and 48 columns by AVX2, and so, on a Zen 5 with AVX-512, uniform
+// ids, ns per row, medians of 21 interleaved rounds:
+//
+//	table, ids               SGD          Adagrad      Adam
+//	FIGURES
+//
+// Of rows to come that have a tail, the line of the last column is prefetched too, since they may begin within a line: Adagrad of
+// 1,000,000 x 30 on a Zen 4, 89.9 and 35.9.
 #define UPDATE_COLUMNS(UPDATE, BLOCK, AHEAD, TAIL) \
-	XORL  DX, DX;                      \
-	SUBQ  $192, CX;                    \
-	JLE   blocks;                      \
-	CMPQ  CX, $(const_mixedBytes-192); \
-	JGT   blocks;                      \
-	PCALIGN $32;                       \
-fours: \
-	TESTQ R12, R12;                    \
-	JEQ   nearFours;                   \
-	AHEAD(0);                          \
-	AHEAD(64);                         \
-	AHEAD(128);                        \
-	AHEAD(192);                        \
+	XORL  DX, DX;                                \
+	SUBQ  $192, CX;                              \
+	TESTQ R12, R12;                              \
+	JNE   ahead;                                 \
+	CMPQ  DX, CX;                                \
+	JGE   nearOnes;                              \
+	PCALIGN $32;                                 \
 nearFours: \
-	BLOCK(UPDATE, 128);                \
-	BLOCK(UPDATE, 0);                  \
-	BLOCK(UPDATE, 192);                \
-	BLOCK(UPDATE, 64);                 \
-	ADDQ  $256, DX;                    \
-	CMPQ  DX, CX;                      \
-	JLT   fours;                       \
-blocks: \
-	ADDQ  $192, CX;                    \
-	CMPQ  DX, CX;                      \
-	JGE   blocksDone;                  \
-block: \
-	TESTQ R12, R12;                    \
-	JEQ   near;                        \
-	AHEAD(0);                          \
+	FOUR(UPDATE, BLOCK, 0, 64, 128, 192);        \
+	CMPQ  DX, CX;                                \
+	JLT   nearFours;                             \
+nearOnes: \
+	ADDQ  $192, CX;                              \
+	CMPQ  DX, CX;                                \
+	JGE   nearDone;                              \
 near: \
-	BLOCK(UPDATE, 0);                  \
-	ADDQ  $64, DX;                     \
-	CMPQ  DX, CX;                      \
-	JLT   block;                       \
-blocksDone: \
-	TESTB $15, rowArgs_cols(BX);       \
-	JEQ   columnsDone;                 \
-	TESTQ R12, R12;                    \
-	JEQ   nearTail;                    \
-	AHEAD(0);                          \
-	AHEAD(60);                         \
-nearTail: \
-	TAIL(UPDATE);                      \
+	BLOCK(UPDATE, 0);                            \
+	ADDQ  $64, DX;                               \
+	CMPQ  DX, CX;                                \
+	JLT   near;                                  \
+nearDone: \
+	TESTB $15, rowArgs_cols(BX);                 \
+	JNE   tail;                                  \
+	JMP   columnsDone;                           \
+	PCALIGN $32;                                 \
+ahead: \
+	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 128, 0, 192, 64, four0); \
+	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four1); \
+	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four2); \
+	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four3); \
+	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four4); \
+	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four5); \
+	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four6); \
+	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four7); \
+	CMPQ  DX, CX;                                \
+	JLT   ahead;                                 \
+ones: \
+	ADDQ  $192, CX;                              \
+	UPDATE_ONE(UPDATE, BLOCK, AHEAD, one0);      \
+	UPDATE_ONE(UPDATE, BLOCK, AHEAD, one1);      \
+	UPDATE_ONE(UPDATE, BLOCK, AHEAD, one2);      \
+onesDone: \
+	TESTB $15, rowArgs_cols(BX);                 \
+	JEQ   columnsDone;                           \
+	AHEAD(0);                                    \
+	AHEAD(60);                                   \
+	GRAD_AHEAD(LINEAR(0), tail);                 \
+	TAIL(UPDATE);                                \
 columnsDone:
+
+#define UPDATE_FOUR(UPDATE, BLOCK, AHEAD, i0, i1, i2, i3, near) \
+	CMPQ  DX, CX;      \
+	JGE   ones;        \
+	AHEAD(0);          \
+	AHEAD(64);         \
+	AHEAD(128);        \
+	AHEAD(192);        \
+	GRAD_AHEAD(LINEAR(0); LINEAR(64); LINEAR(128); LINEAR(192), near); \
+	FOUR(UPDATE, BLOCK, i0, i1, i2, i3)
+
+#define FOUR(UPDATE, BLOCK, i0, i1, i2, i3) \
+	BLOCK(UPDATE, i0); \
+	BLOCK(UPDATE, i1); \
+	BLOCK(UPDATE, i2); \
+	BLOCK(UPDATE, i3); \
+	ADDQ  $256, DX
+
+#define UPDATE_ONE(UPDATE, BLOCK, AHEAD, near) \
+	CMPQ  DX, CX;                \
+	JGE   onesDone;              \
+	AHEAD(0);                    \
+	GRAD_AHEAD(LINEAR(0), near); \
+	BLOCK(UPDATE, 0);            \
+	ADDQ  $64, DX
+
+#define GRAD_AHEAD(LINES, near) \
+	CMPB rowArgs_fullWidth(BX), $0; \
+	JNE  near;                      \
+	LINES;                          \
+near:
 
 // CONSTANTS loads the constants into registers, and the bytes of a row in blocks.
 #define CONSTANTS(c11, c12, c13, c14, c15) \
