@@ -13,9 +13,10 @@ package rowvec
 //	1,000 x 24           6.3   6.6    7.2   9.3    8.5   11.4
 //	1,000 x 8            4.6   5.2    3.4   4.9    4.2   5.5
 //
-// Of 33 to 63 columns that are prefetched, AVX2 is quicker here too, row-wise for its blocks, otherwise for reasons that are
-// not known: 1,000,000 x 33 21 and 59, 25 and 60, 49
-// and 88; 1,000,000 x 50 21 and 39, 47 and 67, 71 and 92; 20,000 x 40 9.2 and 9.8, 12.9 and 15.2, 18.3 and 21.8.
+// Of 33 to 63 columns that are prefetched, AVX2 is quicker here too where AVX-512 is in halves, and row-wise anywhere:
+// 1,000,000 x 33 21 and 59, 25 and 60, 49 and 88; 1,000,000 x 50 21 and 39, 47 and 67, 71 and 92; 20,000 x 40 9.2 and 9.8, 12.9
+// and 15.2, 18.3 and 21.8; row-wise on a Zen 5 1,000,000 x 40 10.9 and 12.5, x 50 16.8 and 16.6, but Adagrad x 48 there 23.1 and
+// 15.9 (UPDATE_COLUMNS in kernels_update_amd64.s).
 
 // squareColumns is the number of columns from which on there is assembly that adds up squares.
 const squareColumns = 8
