@@ -52,7 +52,7 @@ const (
 // to 1.12 times as long, whose rows in their order are a stream.
 //
 //lint:ignore U1000 for the assembly alone
-const mixedBytes = 896
+const mixedBytes = 1 << 10
 
 // lanes is for sums of lanes with AVX2: 8 lanes to keep and 8 not to, and the numbers of 16.
 //
@@ -146,17 +146,14 @@ const linearAhead = 2 << 10
 //	2 of 384, 50,257                  292 and 256   304 and 249
 //	2 of 768, 50,257                  491 and 391   474 and 359
 //
-// Rows of up to shortColumns do without, and those that END_ROWS does: 16 windows of 32, 1,000,000, gather 9.5 so and 8.6 by
-// SHORT_ROWS, scatter-add 10.0 and 8.6; on a Zen 5 26 of 64 12.6 and 7.9, 13.8 and 8.7, 8 of 128 32.6 and 28.6, 30.4 and 21.4. The
+// Rows of up to shortColumns do without: 16 windows of 32, 1,000,000, gather 9.5 so and 8.6 by SHORT_ROWS, scatter-add 10.0 and
+// 8.6. So do all where AVX-512 is not in halves, as other linear rows do there: on a Zen 5 26 of 64 12.6 so and 7.9, 13.8 and 8.7,
+// 8 of 128 32.6 and 28.6, 30.4 and 21.4, 2 of 200 42.6 and 37.0, 46.8 and 38.7, 2 of 384 76.6 and 69.9, 78.8 and 69.4. The
 // dense gradient of two workers, who take half of the columns each, 50,257 x 768, 2,048 ids: 211 and 187; 16,384: 297 and
 // 239; 1,000,000 x 128, 65,536: 44 and 36.
 func windowAhead(linear *Matrix) uintptr {
 	bytes := linear.Cols * 4
-	short := shortColumns
-	if fullWidth() {
-		short = endColumns
-	}
-	if linear.Cols == linear.Stride || linear.Cols <= short || bytes > 2*linearAhead {
+	if fullWidth() || linear.Cols == linear.Stride || linear.Cols <= shortColumns || bytes > 2*linearAhead {
 		return 0
 	}
 	return uintptr((linearAhead + bytes - 1) / bytes * linear.Stride * 4)

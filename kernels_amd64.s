@@ -150,8 +150,19 @@
 // where the table is (50,000 x 12, x 16), and 0.97 to 1.03 where both are; 50,257 x 8 would take 1.37 and 1.48. BEYOND is the line
 // behind the row.
 
-#define LINE1_LINEAR(row) LINE1(row); PREFETCHT1 const_linearAhead(DI)
-#define LINES2_LINEAR(row) LINES2(row); PREFETCHT1 const_linearAhead(DI); PREFETCHT1 (const_linearAhead+64)(DI)
+#define LINE1_LINEAR(row) \
+	LINE1(row);                     \
+	CMPB rowArgs_fullWidth(BX), $0; \
+	JNE  2(PC);                     \
+	PREFETCHT1 const_linearAhead(DI)
+
+#define LINES2_LINEAR(row) \
+	LINES2(row);                      \
+	CMPB rowArgs_fullWidth(BX), $0;   \
+	JNE  3(PC);                       \
+	PREFETCHT1 const_linearAhead(DI); \
+	PREFETCHT1 (const_linearAhead+64)(DI)
+
 #define LINES2_BEYOND(row) LINES2_LINEAR(row); PREFETCHT1 127(row)(CX*1)
 
 #define SHORT_LOOPS(KERNEL, BODY, OUT, FIRST, NEXT, LINES, last, farNarrow, farWide, near, narrow, wide) \
@@ -186,7 +197,7 @@ near: \
 	JGE   done;                                 \
 	CMPQ  rowArgs_wide(BX), $0;                 \
 	JNE   wide;                                 \
-	PCALIGN $32;                                \
+	PCALIGN $64;                                \
 narrow: \
 	MOVL  (R8)(R9*4), R10;                      \
 	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_n(BX)); \
@@ -238,7 +249,7 @@ fours: \
 	JLE  rows1;                                 \
 	CMPQ rowArgs_wide(BX), $0;                  \
 	JNE  foursWide;                             \
-	PCALIGN $32;                                \
+	PCALIGN $64;                                \
 	FOUR_ELEMENTS(KERNEL, NARROW, foursNarrow); \
 	FOUR_ELEMENTS(KERNEL, WIDE, foursWide);     \
 rows1:
@@ -719,7 +730,7 @@ TEXT ·ids32BelowAVX2(SB), NOSPLIT, $0-25
 	VPXOR Y1, Y1, Y1
 	SUBQ $32, CX
 	JLT  vectors
-	PCALIGN $32
+	PCALIGN $64
 block:
 	VPMAXUD (SI), Y0, Y0
 	VPMAXUD 32(SI), Y1, Y1
@@ -773,7 +784,7 @@ TEXT ·ids64BelowAVX2(SB), NOSPLIT, $0-25
 	VPXOR Y0, Y0, Y0
 	SUBQ $16, CX
 	JLT  vectors
-	PCALIGN $32
+	PCALIGN $64
 block:
 	VMOVDQU (SI), Y1
 	VMOVDQU 32(SI), Y2
@@ -1132,7 +1143,7 @@ TEXT ·addBatchesAVX512(SB), NOSPLIT, $0-8
 	VPXORQ Z1, Z1, Z1;    \
 	SUBQ $(4*lanes), AX;  \
 	JLT  vectors;         \
-	PCALIGN $32;          \
+	PCALIGN $64;          \
 block: \
 	MAX  (SI), Z0, Z0;    \
 	MAX  64(SI), Z1, Z1;  \

@@ -31,14 +31,16 @@ type rowArgs struct {
 	//lint:ignore U1000 likewise
 	posEnd uintptr // span bytes behind positions
 
-	n         int // rows to do
-	readable  int // ids that may be read, at least n: prefetching looks beyond the rows to do
-	ahead     int // rows to prefetch ahead; 0 for a table that sits in cache
-	burst     int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; WHOLE_ROWS and END_ROWS know by themselves
-	early     int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
-	scale     float32
-	stream    bool // write linear rows past the caches
-	fullWidth bool // AVX-512 is not in halves: rows of more than shortColumns and up to endColumns have END_ROWS
+	n        int // rows to do
+	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
+	ahead    int // rows to prefetch ahead; 0 for a table that sits in cache
+	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; WHOLE_ROWS and END_ROWS know by themselves
+	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
+	scale    float32
+	stream   bool // write linear rows past the caches
+	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns, and linear rows are left to the
+	// processor's own prefetcher.
+	fullWidth bool
 
 	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
 
@@ -288,6 +290,8 @@ func prefetch(table *Matrix, ids, stride int, atOnce bool) (ahead, burst int) {
 	case bytes > wholeBytes && (extent(table) <= heldBytes/4 || !byLines):
 		burst = longBurst
 	case bytes > wholeBytes:
+		burst = 0
+	case byLines && fullWidth() && bytes > 2*lineBytes && !atOnce:
 		burst = 0
 	case !byLines || bytes <= lineBytes || atOnce:
 		if byLines && bytes > 24*4 && bytes < lineBytes && bytes%128 > 64 && extent(table) > beyondTable/4 {

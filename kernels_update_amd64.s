@@ -135,7 +135,7 @@ found:
 	JNE   ahead;                                 \
 	CMPQ  DX, CX;                                \
 	JGE   nearOnes;                              \
-	PCALIGN $32;                                 \
+	PCALIGN $64;                                 \
 nearFours: \
 	FOUR(UPDATE, BLOCK, 0, 64, 128, 192);        \
 	CMPQ  DX, CX;                                \
@@ -153,7 +153,7 @@ nearDone: \
 	TESTB $15, rowArgs_cols(BX);                 \
 	JNE   tail;                                  \
 	JMP   columnsDone;                           \
-	PCALIGN $32;                                 \
+	PCALIGN $64;                                 \
 ahead: \
 	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 128, 0, 192, 64, four0); \
 	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four1); \
@@ -343,7 +343,7 @@ row:
 	MOVL $64, DX
 	CMPQ DX, CX
 	JGT  squaresTail
-	PCALIGN $32
+	PCALIGN $64
 squares:
 	VMOVUPS -64(DI)(DX*1), Y2
 	VMOVUPS -32(DI)(DX*1), Y3
@@ -449,6 +449,15 @@ row:
 
 #define NEXT_LINEAR(off) PREFETCHT1 (const_linearAhead+off)(R11)(DX*1)
 
+#define LINES_NEXT \
+	FOUR_LINES;                     \
+	CMPB rowArgs_fullWidth(BX), $0; \
+	JNE  5(PC);                     \
+	NEXT_LINEAR(0);                 \
+	NEXT_LINEAR(64);                \
+	NEXT_LINEAR(128);               \
+	NEXT_LINEAR(192)
+
 #define MIXED_SQUARES(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	FOUR_VECTORS(SQUARES, STORE, 0, size, scale, 0, 1, 2, 3, v0, v1, v2, v3, v4, v5, v6, v7); \
 	MIXED(ADD_SCALED, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
@@ -463,7 +472,7 @@ TEXT ·updateRowAdagradAVX512(SB), NOSPLIT, $0-16
 	XORL  DX, DX
 	TESTQ CX, CX
 	JEQ   squaresTail
-	PCALIGN $32
+	PCALIGN $64
 squares:
 	SQUARES(VECTOR, VECTOR, Z15, 0, DX, Z0, Z1)
 	ADDQ  $64, DX
@@ -485,7 +494,7 @@ row:
 	CMPQ  DX, rowArgs_n(BX)
 	CMOVQLT rowArgs_linearStride(BX), R11
 	ADDQ  DI, R11
-	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, FOUR_LINES_WITH(NEXT_LINEAR), TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, LINES_NEXT, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET

@@ -170,23 +170,15 @@ done: \
 #define IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	BLOCK_ORDER(KERNEL, STORE, size, scale, 0, 1, 2, 3, v0, v1, v2, v3, v4, v5, v6, v7)
 
-#define ROW_BLOCKS(KERNEL, STORE, BLOCK, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, near, ahead) \
+#define NEAR_BLOCKS(KERNEL, STORE, BLOCK, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, near, ahead) \
 	TESTQ R12, R12;        \
 	JNE   ahead;           \
-	PCALIGN $32;           \
+	PCALIGN $64;           \
 near: \
 	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 	JLT   near;            \
 	JMP   vectors;         \
-	PCALIGN $32;           \
-ahead: \
-	LINES;                 \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT   ahead;           \
-	TESTL $(size-1), cols; \
-	JEQ   vectors;         \
-	LINES;                 \
-	JMP   vectors
+	PCALIGN $64
 
 #define COLUMNS(KERNEL, STORE, BLOCK, LINES, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	XORL  DX, DX;                                     \
@@ -196,9 +188,32 @@ ahead: \
 	JEQ   vector;                                     \
 	CMPQ  R13, $const_mixedBytes;                     \
 	JGT   long;                                       \
-	ROW_BLOCKS(KERNEL, STORE, BLOCK, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, block, aheadBlock); \
+	NEAR_BLOCKS(KERNEL, STORE, BLOCK, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, block, ahead); \
+ahead: \
+	LINES;                                            \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JGE   aheadDone;                                  \
+	LINES;                                            \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JGE   aheadDone;                                  \
+	LINES;                                            \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JGE   aheadDone;                                  \
+	LINES;                                            \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT   ahead;                                      \
+	JMP   aheadDone;                                  \
 long: \
-	ROW_BLOCKS(KERNEL, STORE, IN_ORDER, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longBlock, aheadLongBlock); \
+	NEAR_BLOCKS(KERNEL, STORE, IN_ORDER, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longBlock, longAhead); \
+longAhead: \
+	LINES;                                            \
+	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT   longAhead;                                  \
+aheadDone: \
+	TESTL $(size-1), cols;                            \
+	JEQ   vectors;                                    \
+	LINES;                                            \
+	JMP   vectors;                                    \
 vector: \
 	KERNEL(VECTOR, STORE, scale, 0, DX, v0, v1);      \
 	ADDQ  $size, DX;                                  \
@@ -228,15 +243,21 @@ single: \
 	JEQ   columnsDone;                    \
 	KERNEL(SINGLE, SINGLE, X15, 0, DX, X0, X1)
 
-#define LINES_WITH(ALSO) \
-	PREFETCHT1 (R12)(DX*1);   \
-	PREFETCHT1 64(R12)(DX*1); \
-	ALSO(0);                  \
-	ALSO(64)
+#define TWO_LINES \
+	PREFETCHT1 (R12)(DX*1);  \
+	PREFETCHT1 64(R12)(DX*1)
 
-#define LINES_AVX2 LINES_WITH(LINEAR)
-#define LINES_STREAM_AVX2 LINES_WITH(NO_LINEAR)
-#define LINES_WINDOW_AVX2 LINES_WITH(WINDOW)
+#define LINES_AVX2 \
+	TWO_LINES;                      \
+	CMPB rowArgs_fullWidth(BX), $0; \
+	JNE  3(PC);                     \
+	LINEAR(0);                      \
+	LINEAR(64)
+
+#define LINES_WINDOW_AVX2 \
+	TWO_LINES;  \
+	WINDOW(0);  \
+	WINDOW(64)
 
 #define COLUMNS_WINDOW_AVX2(KERNEL) \
 	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX2, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
@@ -245,7 +266,7 @@ single: \
 	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_STREAM_AVX2(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, LINES_STREAM_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -291,22 +312,32 @@ single: \
 #define TAIL_AVX512(KERNEL, cols) \
 	KERNEL(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1)
 
-#define FOUR_LINES_WITH(ALSO) \
-	LINES_WITH(ALSO);          \
+#define FOUR_LINES \
+	TWO_LINES;                 \
 	PREFETCHT1 128(R12)(DX*1); \
-	PREFETCHT1 192(R12)(DX*1); \
-	ALSO(128);                 \
-	ALSO(192)
+	PREFETCHT1 192(R12)(DX*1)
 
-#define LINES_AVX512 FOUR_LINES_WITH(LINEAR)
-#define LINES_WINDOW_AVX512 FOUR_LINES_WITH(WINDOW)
-#define LINES_STREAM_AVX512 FOUR_LINES_WITH(NO_LINEAR)
+#define LINES_AVX512 \
+	FOUR_LINES;                     \
+	CMPB rowArgs_fullWidth(BX), $0; \
+	JNE  5(PC);                     \
+	LINEAR(0);                      \
+	LINEAR(64);                     \
+	LINEAR(128);                    \
+	LINEAR(192)
+
+#define LINES_WINDOW_AVX512 \
+	FOUR_LINES;  \
+	WINDOW(0);   \
+	WINDOW(64);  \
+	WINDOW(128); \
+	WINDOW(192)
 
 #define COLUMNS_WINDOW_AVX512(KERNEL) \
 	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX512, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_STREAM_AVX512(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, LINES_STREAM_AVX512, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_AVX512(KERNEL) \
 	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX512, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
