@@ -190,7 +190,10 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278, embed 474, 267, 339), but much above (125,000 x 4,096: 1359
 // at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the processor's own prefetcher
 // but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost 8 percent, and those
-// bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the second-level cache.
+// bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the second-level cache, or into
+// wideBytes where AVX-512 is not in halves: with the one and the other on a Zen 5, 512 ids of 16,384 x 12,288 written past the
+// caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02
+// of the time.
 //
 // With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s),
 // on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is
@@ -254,6 +257,7 @@ const (
 	beyondBytes      = 96
 	beyondTable      = 12 << 20 // of a table
 	longBytes        = 512 << 10
+	wideBytes        = 64 << 10
 	aheadBytes       = 24 << 10
 	aheadLeast       = 8
 	aheadMost        = 96
@@ -306,11 +310,19 @@ func prefetch(table *Matrix, ids, stride int, atOnce bool) (ahead, burst int) {
 	return rowsAhead(bytes, ids, aheadLeast), burst
 }
 
-// rowsAhead returns how many rows ahead to prefetch, and that at least as far as they fit into longBytes and no more than a call
-// of so many ids allows, where it is so many bytes of each.
+// rowsAhead returns how many rows ahead to prefetch, and that at least as far as they fit into what bytesAhead says and no more
+// than a call of so many ids allows, where it is so many bytes of each.
 func rowsAhead(bytes, ids, least int) int {
 	ahead := min(max(aheadBytes/bytes, least), aheadMost, max(aheadFew, ids/4))
-	return min(ahead, max(longBytes/bytes, 1))
+	return min(ahead, max(bytesAhead()/bytes, 1))
+}
+
+// bytesAhead returns how much may be on its way into the second-level cache.
+func bytesAhead() int {
+	if fullWidth() {
+		return wideBytes
+	}
+	return longBytes
 }
 
 // fetch prefetches the first rows that ids choose, which no row before them does, and no more than wholeBytes of each: of all
