@@ -270,7 +270,7 @@ func copyRow(dst, src *float32, n, size int) {
 		copy(unsafe.Slice(dst, n), unsafe.Slice(src, n))
 		return
 	}
-	if !halves() {
+	if !halves() || size <= tuning.CachedBytes/4 {
 		size = 0
 	}
 	copyRowAVX2(dst, src, n, size)

@@ -559,16 +559,16 @@ line:
 	RET
 
 // func copyRowAVX2(dst, src *float32, n, size int)
-// copy(dst, src), where src is a row of a table of size elements; of what is behind its first KiB 256 bytes at a time are
-// prefetched, up to its end or beyond, if the table is large and the row is not long
+// copy(dst, src); of what is behind the first KiB 256 bytes at a time are prefetched, up to the end of the row or beyond, if size is
+// not 0 and the row is not long
 TEXT ·copyRowAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), R10
 	MOVQ n+16(FP), AX
 	MOVQ size+24(FP), R12
 	SPLIT(32)
-	CMPQ R12, $(const_cachedBytes/4)
-	JLE  ready
+	TESTQ R12, R12
+	JEQ  ready
 	CMPQ AX, $(const_wholeBytes/4)
 	JGT  ready
 	MOVL $256, DX

@@ -150,8 +150,8 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 //	50,257 x 64       12.3   10.9   14.9   10.5
 //	200,000 x 3,072   1131   890    1332   1180
 //
-// Up to cachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with), but rows of up to lineBytes, of which little is
-// left to the processor's own prefetcher, gain from cachedShortBytes on where calls do not follow each other at once. On a
+// Up to tuning.CachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with), but rows of up to lineBytes, of which little is
+// left to the processor's own prefetcher, gain from CachedShortBytes on where calls do not follow each other at once. On a
 // Zen 4 with AVX-512, 8,192 uniform ids (of 1,300 x 768 512), ns per row without and with it, medians of 101 interleaved
 // rounds, right behind one another, and with a millisecond of other work between:
 //
@@ -244,26 +244,24 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 // 10.6, 15.4 and 9.7; of 50,257 x 30 3.87 and 4.09, 4.36 and 4.57.
 //
 // Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768:
-// 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower cachedBytes.
+// 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower CachedBytes.
 const (
-	cachedBytes      = 4 << 20    // of a table, in the second-level cache or nearly
-	cachedShortBytes = 1400 << 10 // of one of rows of up to lineBytes
-	heldBytes        = 32 << 20   // of a table that a last-level cache may hold
-	spareBytes       = 8 << 20    // of the rows in their order
-	lineBytes        = 256        // of a row, which is a block of AVX-512
-	middleBytes      = 2 << 10
-	wholeBytes       = 4 << 10
-	longBurst        = 1 << 10
-	beyondBytes      = 96
-	beyondTable      = 12 << 20 // of a table
-	longBytes        = 512 << 10
-	wideBytes        = 64 << 10
-	aheadBytes       = 24 << 10
-	aheadLeast       = 8
-	aheadMost        = 96
-	aheadFew         = 32
-	earlyRows        = 24
-	endColumns       = 128 // up to which END_ROWS goes
+	heldBytes   = 32 << 20 // of a table that a last-level cache may hold
+	spareBytes  = 8 << 20  // of the rows in their order
+	lineBytes   = 256      // of a row, which is a block of AVX-512
+	middleBytes = 2 << 10
+	wholeBytes  = 4 << 10
+	longBurst   = 1 << 10
+	beyondBytes = 96
+	beyondTable = 12 << 20 // of a table
+	longBytes   = 512 << 10
+	wideBytes   = 64 << 10
+	aheadBytes  = 24 << 10
+	aheadLeast  = 8
+	aheadMost   = 96
+	aheadFew    = 32
+	earlyRows   = 24
+	endColumns  = 128 // up to which END_ROWS goes
 )
 
 // halves reports whether kernels run on AVX-512 that does vectors in halves, and fullWidth whether on one that does not.
@@ -278,7 +276,7 @@ func streamsRows(linear *Matrix) bool {
 // cached reports whether a table sits in the second-level cache, or so nearly that its rows are not prefetched.
 func cached(table *Matrix) bool {
 	size := extent(table)
-	return size <= cachedShortBytes/4 || table.Cols > lineBytes/4 && size <= cachedBytes/4
+	return size <= tuning.CachedShortBytes/4 || table.Cols > lineBytes/4 && size <= tuning.CachedBytes/4
 }
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is

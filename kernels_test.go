@@ -264,6 +264,24 @@ func TestEveryDim(t *testing.T) {
 	})
 }
 
+// TestEveryDimPrefetched is TestEveryDim with tables of which rows are prefetched, and of updates too: n is more than that looks
+// ahead. Behind dims there are as many blocks as kernels do without a loop, and more.
+func TestEveryDimPrefetched(t *testing.T) {
+	lowerWide(t)
+	large, short := tuning.CachedBytes, tuning.CachedShortBytes
+	tuning.CachedBytes, tuning.CachedShortBytes = 0, 0
+	t.Cleanup(func() { tuning.CachedBytes, tuning.CachedShortBytes = large, short })
+	isatest.Each(t, func(t *testing.T) {
+		eachHalves(t, func() {
+			for _, dim := range append(dims(1), 300, 320, 383, 448, 512, 530, 575, 1040) {
+				s := shape{dim: dim, gap: dim % 3, n: 40, rows: 9, seq: 8, start: 2, scale: 1.7}
+				compare[int32, int](t, heap, s)
+				compareUpdates[uint64](t, heap, s)
+			}
+		})
+	})
+}
+
 type named uint32
 
 // TestOneBatch: a single batch without gaps is added as one vector.

@@ -163,8 +163,7 @@ ahead: \
 	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four5); \
 	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four6); \
 	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four7); \
-	CMPQ  DX, CX;                                \
-	JLT   ahead;                                 \
+	JMP   ahead;                                 \
 ones: \
 	ADDQ  $192, CX;                              \
 	UPDATE_ONE(UPDATE, BLOCK, AHEAD, one0);      \

@@ -96,6 +96,13 @@ var ScreenedQueries = 24
 // SearchRows is how many rows of a table a search goes on with at most, before it is the turn of the next.
 var SearchRows = 480
 
+// CachedBytes is the size of a table up to which no rows are prefetched, since it sits in the second-level cache or nearly, and
+// CachedShortBytes that of one of rows of up to 256 bytes. Package rowvec has the figures.
+var (
+	CachedBytes      = 4 << 20
+	CachedShortBytes = 1400 << 10
+)
+
 // CachedBagBytes is the size of a table up to which bags prefetch nothing, since little else needs the second-level cache, and
 // are done by blocks of columns. On a Zen 4 (1 MiB second level), AVX-512, fresh uniform ids, ns per id without and with 16
 // rows ahead, in bags of 1, 10 and 50:
