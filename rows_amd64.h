@@ -29,7 +29,8 @@
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
 // rowArgs.burst bytes at once, with the line of the last since rows may begin within a line, or if that is 0, all of it from
 // R12 on while this row is done, and now the first line of the one that comes rowArgs.early rows later; R12 is 0 otherwise.
-// As much is prefetched of linear rows, at once from its end on, but not where they are written past the caches: ROW_STREAM.
+// As much is prefetched of linear rows, at once from its end on, but not where they are written past the caches, ROW_STREAM, nor
+// line by line where rowArgs.fullWidth is set.
 // Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX. ROW_ID is the part that has the id in R10, checked,
 // and ROW_TABLE the rest.
 
@@ -143,9 +144,10 @@ done: \
 	STORE(x, off(R10)(at*1))
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
-// then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block,
-// and once more where something is left behind the last. SPLIT prepares for all rows, with the number of columns in AX, which
-// COLUMNS finds in cols. The vectors of a block are done in the order of BLOCK where the row has blocks of mixedBytes at most.
+// then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block, and once
+// more where something is left behind the last. In rows that have blocks of mixedBytes at most, the first four have no loop there,
+// and the vectors of all are done in the order of BLOCK. SPLIT prepares for all rows, with the number of columns in AX, which
+// COLUMNS finds in cols.
 
 #define SPLIT(size) \
 	LEAQ (AX*4), CX;        \

@@ -139,20 +139,30 @@ var CachedBagBytes = 2 << 20
 var WideBytes = 8 << 20
 
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
-// that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns, with rows of middleBytes and more line by line, also
-// where results are small, with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds, with bags that prefetch nothing
-// up to three times CachedBagBytes, and with results that are written past the caches a line at a time. On two shared cores of one, tables on
-// pages of 2 MiB, ns per row as a Zen 4 does it and so, with aheadMost of 32 and of 96, medians of 21 and 31 interleaved rounds;
-// where there is an S, results are written past the caches:
+// that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns; with longer rows line by line, also where results are
+// small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way; with
+// BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three times
+// CachedBagBytes; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line at a time.
+// On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 does it and so, medians of 21 interleaved rounds;
+// where there is an S, gathers and Embed write past the caches:
 //
-//	table, ids               gather       scatter-add  embed         table, ids               gather       scatter-add  embed
-//	1,000,000 x 33  8,192    10.6 6.53    10.2 9.31    10.7 8.26     1,000,000 x 128   8,192  31.1 23.3    33.2 23.2    35.1 25.5
-//	1,000,000 x 40  8,192    11.4 6.50    11.1 6.51    11.7 8.24        50,257 x 768     128   134  126     159  118     137  121
-//	1,000,000 x 50  8,192    16.8 8.55    18.9 12.3    19.4 10.9        50,257 x 768   2,048   177  157     234  169     206  164
-//	1,000,000 x 60  8,192    19.6 10.1    20.7 12.3    21.5 12.4        50,257 x 768 S 8,192   211  170                  216  162
-//	1,000,000 x 64  8,192    15.4 10.1    16.0 10.4    17.7 13.4        50,257 x 1,024 2,048   244  216     250  220     255  220
-//	1,000,000 x 80  8,192    20.0 14.2    21.5 13.2    21.8 16.2     1,000,000 x 512 S 8,192   125  121                  161  128
-//	1,000,000 x 100 8,192    23.1 18.8    23.3 19.4    25.5 19.6        50,257 x 64    2,048  6.67 4.47    7.21 5.00    8.03 5.74
+//	    table, ids                 gather      scatter-add embed
+//	1,000,000 x 33         8,192  10.2 6.14   9.40 8.96   9.75 7.53
+//	1,000,000 x 40         8,192  11.0 6.42   9.90 7.60   10.6 7.70
+//	1,000,000 x 50         8,192  17.2 9.10   17.0 11.5   19.2 10.4
+//	1,000,000 x 60         8,192  19.7 9.74   19.3 11.8   22.6 12.2
+//	1,000,000 x 64         8,192  14.9 9.62   14.8 9.70   16.6 12.7
+//	1,000,000 x 80         8,192  17.8 11.8   20.3 13.2   19.8 13.4
+//	1,000,000 x 100        8,192  23.5 19.8   23.8 19.4   25.7 19.2
+//	1,000,000 x 128        8,192  25.2 22.4   26.5 22.3   29.0 24.1
+//	   50,257 x 64         2,048  7.85 5.21   7.64 5.04   7.88 5.67
+//	  200,000 x 200        4,096  38.2 34.9   40.7 36.9   45.0 42.0
+//	  300,000 x 256        4,096  49.3 45.2   55.1 48.9   57.6 52.5
+//	1,000,000 x 512 S      8,192   175  164    175  173    244  165
+//	   50,257 x 768          128   112 88.3    121 92.3    140  113
+//	   50,257 x 768        2,048   164  134    224  136    202  146
+//	   50,257 x 768 S      8,192   197  151    176  166    205  156
+//	   50,257 x 1,024      2,048   240  196    241  188    242  196
 //
 //	bags of 2, 10 and 50 of 1,000,000 x 128   27.1 17.7   16.7 14.7   16.0 14.1
 //
