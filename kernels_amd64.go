@@ -31,8 +31,8 @@ const (
 	wideColumns  = 32
 )
 
-// mixedBytes is how long the blocks of a row may be for their vectors to be done in the order 2, 0, 3, 1 (MIXED in
-// rows_amd64.h), with AVX2 lines 1, 0, 1, 0, and not from left to right. Rows of a few lines that are prefetched seem to be
+// mixedBytes is how long the blocks of a row in front of the last may be for their vectors to be done in the order 2, 0, 3, 1
+// (MIXED in rows_amd64.h), with AVX2 lines 1, 0, 1, 0, and not from left to right. Rows of a few lines that are prefetched seem to be
 // taken for streams, of which the processor fetches more, from memory, and to no use: it helps as much to prefetch what is
 // behind the row too (beyondBytes), and of the orders of four lines, a gather of 1,000,000 x 64 took 14.6 to 17.7 ns per row
 // in the twelve that end with the second or third, and 16 to 27 in those that end with the first or last. On a Zen 4 with
@@ -51,13 +51,13 @@ const (
 // 67.0. Tables of up to 6 MB see no difference. Longer rows lose: where it was so for all, scatter-adds of 50,257 x 768 took up
 // to 1.12 times as long, whose rows in their order are a stream.
 //
-// Nor do rows of so many bytes go in a loop with AVX-512 where rows are prefetched (UPDATE_COLUMNS in kernels_update_amd64.s says
-// why). On a Zen 5 with linear rows left alone, in a loop and so: 200,000 x 200 41.1 and 36.0, 42.0 and 37.3, 45.9 and 43.4,
+// Nor do such rows go in a loop with AVX-512 where rows are prefetched (UPDATE_COLUMNS in kernels_update_amd64.s says why; with
+// AVX2 it takes up to 1.1 times as long). On a Zen 5 with linear rows left alone, in a loop and so: 200,000 x 200 41.1 and 36.0, 42.0 and 37.3, 45.9 and 43.4,
 // 300,000 x 256 50.4 and 45.6, 49.4 and 45.2, 58.1 and 53.4; but x 512 102 and 103, 102 and 95, 104 and 114, 50,257 x 768 136 and
 // 154, 139 and 138, 151 and 152.
 //
 //lint:ignore U1000 for the assembly alone
-const mixedBytes = 1 << 10
+const mixedBytes = 768
 
 // lanes is for sums of lanes with AVX2: 8 lanes to keep and 8 not to, and the numbers of 16.
 //

@@ -145,8 +145,8 @@ done: \
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
 // then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block, and once
-// more where something is left behind the last. In rows that have blocks of mixedBytes at most, the first four have no loop there,
-// and the vectors of all are done in the order of BLOCK. SPLIT prepares for all rows, with the number of columns in AX, which
+// more where something is left behind the last. In rows that have blocks of mixedBytes at most in front of the last, AHEAD does
+// them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK. SPLIT prepares for all rows, with the number of columns in AX, which
 // COLUMNS finds in cols.
 
 #define SPLIT(size) \
@@ -182,28 +182,36 @@ near: \
 	JMP   vectors;         \
 	PCALIGN $64
 
-#define COLUMNS(KERNEL, STORE, BLOCK, LINES, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+#define AHEAD_LOOP(KERNEL, STORE, BLOCK, LINES, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+ahead: \
+	LINES;        \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT ahead
+
+#define AHEAD_FOUR(KERNEL, STORE, BLOCK, LINES, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+ahead: \
+	LINES;        \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JGE aheadDone; \
+	LINES;        \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JGE aheadDone; \
+	LINES;        \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JGE aheadDone; \
+	LINES;        \
+	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
+
+#define COLUMNS(KERNEL, STORE, BLOCK, LINES, AHEAD, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	XORL  DX, DX;                                     \
 	TESTQ CX, CX;                                     \
 	JEQ   tail;                                       \
 	TESTQ R13, R13;                                   \
 	JEQ   vector;                                     \
-	CMPQ  R13, $const_mixedBytes;                     \
+	CMPQ  R13, $(const_mixedBytes+4*size);            \
 	JGT   long;                                       \
 	NEAR_BLOCKS(KERNEL, STORE, BLOCK, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, block, ahead); \
-ahead: \
-	LINES;                                            \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JGE   aheadDone;                                  \
-	LINES;                                            \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JGE   aheadDone;                                  \
-	LINES;                                            \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JGE   aheadDone;                                  \
-	LINES;                                            \
-	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT   ahead;                                      \
+	AHEAD(KERNEL, STORE, BLOCK, LINES, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 	JMP   aheadDone;                                  \
 long: \
 	NEAR_BLOCKS(KERNEL, STORE, IN_ORDER, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longBlock, longAhead); \
@@ -262,13 +270,13 @@ single: \
 	WINDOW(64)
 
 #define COLUMNS_WINDOW_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX2, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX2, AHEAD_LOOP, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX2, AHEAD_LOOP, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_STREAM_AVX2(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, AHEAD_LOOP, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -336,13 +344,13 @@ single: \
 	WINDOW(192)
 
 #define COLUMNS_WINDOW_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX512, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX512, AHEAD_FOUR, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_STREAM_AVX512(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, AHEAD_FOUR, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX512, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX512, AHEAD_FOUR, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \
