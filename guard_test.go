@@ -133,7 +133,7 @@ func TestBeyond32Bits(t *testing.T) {
 // TestStridesBeyond32Bits has rows so far apart that the last one lies beyond 2^32 elements, and the same rows side by side.
 func TestStridesBeyond32Bits(t *testing.T) {
 	lowerWide(t)
-	const rows, cols, stride = 18, 38, 1 << 30 // four rows and two, and more than Gather copies one by one
+	const rows, cols, stride = 18, 38, 1 << 30 // four rows and two, and more than Gather copies by copyFew
 	at := slices.Repeat([]int64{rows - 1, 0, 1, rows - 1, 2, 3}, 3)
 	offsets := make([]int, rows+1)
 	for i := range offsets {

@@ -145,7 +145,7 @@
 	LINES(R10);                 \
 	PREFETCHT1 last(R10)(CX*1)
 
-// Rows of more than 8 columns have as many lines of linear rows prefetched, which takes 0.85 to 0.95 of the time where neither
+// Rows of more than 8 columns have as many lines of linear rows prefetched, but where rowArgs.fullWidth is set, which takes 0.85 to 0.95 of the time where neither
 // those nor the table are in a cache (1,000,000 x 16 gather 7.1 and 6.7, scatter-add 7.7 and 7.2, embed 8.2 and 7.5), 0.94 to 1.08
 // where the table is (50,000 x 12, x 16), and 0.97 to 1.03 where both are; 50,257 x 8 would take 1.37 and 1.48. BEYOND is the line
 // behind the row.

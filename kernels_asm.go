@@ -38,8 +38,8 @@ type rowArgs struct {
 	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
 	scale    float32
 	stream   bool // write linear rows past the caches
-	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns, and linear rows are left to the
-	// processor's own prefetcher.
+	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns, and where others come line by
+	// line, linear rows are left to the processor's own prefetcher.
 	fullWidth bool
 
 	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
@@ -293,8 +293,6 @@ func prefetch(table *Matrix, ids, stride int, atOnce bool) (ahead, burst int) {
 		burst = longBurst
 	case bytes > wholeBytes:
 		burst = 0
-	case byLines && fullWidth() && bytes > 2*lineBytes && !atOnce:
-		burst = 0
 	case !byLines || bytes <= lineBytes || atOnce:
 		if byLines && bytes > 24*4 && bytes < lineBytes && bytes%128 > 64 && extent(table) > beyondTable/4 {
 			burst += beyondBytes
@@ -378,7 +376,7 @@ func fetch[I ID](table *Matrix, ids []I, ahead int, h *hint) {
 	}
 }
 
-// fetchFew prefetches rows that are copied one by one, if they are in no cache.
+// fetchFew prefetches rows that are copied by copyFew, if they are in no cache.
 func fetchFew[I ID](table *Matrix, ids []I) {
 	if isa.Active() != isa.Portable && !cached(table) {
 		fetch(table, ids, len(ids), &hint{})

@@ -109,7 +109,7 @@ func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 func (a *bagArgs) run(k bagOp, offsets []int) int {
 	race.Read(unsafe.SliceData(offsets), len(offsets))
 	first, end, most := offsets[0], offsets[len(offsets)-1], min(chunkRows, chunkElements/a.cols)
-	if first >= 0 && end <= a.readable && uint(end-first) <= uint(most) && len(offsets)-1 <= most {
+	if first >= 0 && end >= first && end <= a.readable && end-first <= most && len(offsets)-1 <= most {
 		a.next, a.stop, a.bags = first, end, len(offsets)-1
 		if a.do(k) {
 			return end
@@ -186,7 +186,7 @@ func (a bagArgs) runChunks(k bagOp, offsets []int) (done int, ok bool) {
 //	   50,257 x 768      473   348     414   300
 //	   20,000 x 2,048   1044   753     937   657
 func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32, ofOne bool) int {
-	if isa.Active() == isa.Portable || len(ids) == 0 {
+	if isa.Active() == isa.Portable || len(ids) == 0 || len(offsets) < 2 {
 		return kernels.BagSum(*dst, *table, ids, offsets, weights)
 	}
 	if ofOne && weights == nil {
@@ -203,7 +203,7 @@ func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32,
 }
 
 func bagMean[I ID](dst, table *Matrix, ids []I, offsets []int, ofOne bool) int {
-	if isa.Active() == isa.Portable || len(ids) == 0 {
+	if isa.Active() == isa.Portable || len(ids) == 0 || len(offsets) < 2 {
 		return kernels.BagMean(*dst, *table, ids, offsets)
 	}
 	if ofOne {
@@ -215,7 +215,7 @@ func bagMean[I ID](dst, table *Matrix, ids []I, offsets []int, ofOne bool) int {
 }
 
 func bagMax[I ID](dst, table *Matrix, ids []I, offsets []int, ofOne bool) int {
-	if isa.Active() == isa.Portable || len(ids) == 0 {
+	if isa.Active() == isa.Portable || len(ids) == 0 || len(offsets) < 2 {
 		return kernels.BagMax(*dst, *table, ids, offsets)
 	}
 	if ofOne {

@@ -295,8 +295,9 @@ row:
 	MOVQ R9, done+8(FP)
 	RET
 
-// The row-wise update first adds up the squares of a row of grad, 16 lanes of them, then finds the factor of the row, and
-// then adds the scaled row as a scatter-add does, with its registers. R11 is the sum of the row.
+// The row-wise update first adds up the squares of a row of grad, 16 lanes of them, with AVX-512 while it is at the row before;
+// then it finds the factor of the row, and then adds the scaled row as a scatter-add does, with its registers. R11 is the sum of
+// the row up to FACTOR.
 
 // SUM finds the sum of the row whose id is in R10, and prefetches the one that belongs to the row prefetched.
 #define SUM \

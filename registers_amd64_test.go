@@ -32,6 +32,11 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 		if copyOtherwise(len(row), 1, &row[0], &other[0], &copied[0]); !slices.Equal(copied, row) {
 			t.Errorf("copyRow of a large table: %v, want %v", copied, row)
 		}
+		// Blocks without a row to prefetch, whatever was where that would be.
+		block := make([]float32, 32)
+		if copyOtherwise(len(block), 1, &row[0], &other[0], &block[0]); !slices.Equal(block, row[:32]) {
+			t.Errorf("copyRow of a block: %v, want %v", block, row[:32])
+		}
 		rows, few := []*float32{&row[n], &row[3*n]}, make([]float32, 2*n)
 		if copyFewOtherwise(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
 			t.Errorf("copyRows: %v, want %v", few, row[:2*n])

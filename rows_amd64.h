@@ -257,6 +257,8 @@ single: \
 	PREFETCHT1 (R12)(DX*1);  \
 	PREFETCHT1 64(R12)(DX*1)
 
+// They read rowArgs: where BX is something else, R12 has to be 0.
+
 #define LINES_AVX2 \
 	TWO_LINES;                      \
 	CMPB rowArgs_fullWidth(BX), $0; \
