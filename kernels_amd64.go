@@ -32,12 +32,12 @@ const (
 )
 
 // mixedBytes is how long the blocks of a row in front of the last may be for their vectors to be done in the order 2, 0, 3, 1
-// (MIXED in rows_amd64.h), with AVX2 lines 1, 0, 1, 0, and not from left to right. Rows of a few lines that are prefetched seem to be
-// taken for streams, of which the processor fetches more, from memory, and to no use: it helps as much to prefetch what is
-// behind the row too (beyondBytes), and of the orders of four lines, a gather of 1,000,000 x 64 took 14.6 to 17.7 ns per row
+// (MIXED in rows_amd64.h), with AVX2 lines 1, 0, 1, 0, and not from left to right. Rows of a few lines that are prefetched seem
+// to be taken for streams, of which the processor fetches more, from memory, and to no use: it helps as much to prefetch what
+// is behind the row too (beyondBytes), and of the orders of four lines, a gather of 1,000,000 x 64 took 14.6 to 17.7 ns per row
 // in the twelve that end with the second or third, and 16 to 27 in those that end with the first or last. On a Zen 4 with
-// AVX-512, 8,192 uniform ids (4,096 from 200 columns on), ns per row as it was, with AVX-512 for 33 to 63 columns too,
-// nothing beyond the row and 64 columns line by line, and as it is; medians of 31 interleaved rounds:
+// AVX-512, 8,192 uniform ids (4,096 from 200 columns on), ns per row as it was, with AVX-512 for 33 to 63 columns too, nothing
+// beyond the row and 64 columns line by line, and as it is; medians of 31 interleaved rounds:
 //
 //	table             gather       scatter-add  embed           table             gather       scatter-add  embed
 //	1,000,000 x 26    18.1  11.4   17.4  10.9   20.2  11.9      1,000,000 x 64    20.0  13.0   25.0  13.4   23.3  15.9
@@ -52,9 +52,9 @@ const (
 // to 1.12 times as long, whose rows in their order are a stream.
 //
 // Nor do such rows go in a loop with AVX-512 where rows are prefetched (UPDATE_COLUMNS in kernels_update_amd64.s says why; with
-// AVX2 it takes up to 1.1 times as long). On a Zen 5 with linear rows left alone, in a loop and so: 200,000 x 200 41.1 and 36.0, 42.0 and 37.3, 45.9 and 43.4,
-// 300,000 x 256 50.4 and 45.6, 49.4 and 45.2, 58.1 and 53.4; but x 512 102 and 103, 102 and 95, 104 and 114, 50,257 x 768 136 and
-// 154, 139 and 138, 151 and 152.
+// AVX2 it takes up to 1.1 times as long). On a Zen 5 with linear rows left alone, in a loop and so: 200,000 x 200 41.1 and
+// 36.0, 42.0 and 37.3, 45.9 and 43.4, 300,000 x 256 50.4 and 45.6, 49.4 and 45.2, 58.1 and 53.4; but x 512 102 and 103, 102 and
+// 95, 104 and 114, 50,257 x 768 136 and 154, 139 and 138, 151 and 152.
 //
 //lint:ignore U1000 for the assembly alone
 const mixedBytes = 768 // three blocks of AVX-512, which does one more (AHEAD_FOUR)
@@ -134,9 +134,9 @@ func (a *rowArgs) wide512() bool {
 //	50,257 x 4,096     512    1901 1933  1310 1355 2102 1941  1374 1439 2528 2375  1587 1558
 //
 // Where they have just been written, another run had 13 percent more for Embed of 128 rows. WHOLE_ROWS goes without: a Zen 3,
-// which has AVX2 alone, gains nothing by it. Where AVX-512 is not in halves, whatever comes line by line does, updates too: a Zen 5 with it and without,
-// 2,048 ids of 50,257 x 768 151 and 136, 151 and 139, 163 and 151, 4,096 of 300,000 x 256 52.5 and 50.4, 53.9 and 49.4, 61.8 and
-// 58.1, 65,536 of 1,000,000 x 32 3.89 and 3.69, 5.24 and 4.70, 5.41 and 4.51.
+// which has AVX2 alone, gains nothing by it. Where AVX-512 is not in halves, whatever comes line by line does, updates too: a
+// Zen 5 with it and without, 2,048 ids of 50,257 x 768 151 and 136, 151 and 139, 163 and 151, 4,096 of 300,000 x 256 52.5 and
+// 50.4, 53.9 and 49.4, 61.8 and 58.1, 65,536 of 1,000,000 x 32 3.89 and 3.69, 5.24 and 4.70, 5.41 and 4.51.
 //
 //lint:ignore U1000 for the assembly alone
 const linearAhead = 2 << 10

@@ -145,10 +145,10 @@
 	LINES(R10);                 \
 	PREFETCHT1 last(R10)(CX*1)
 
-// Rows of more than 8 columns have as many lines of linear rows prefetched, but where rowArgs.fullWidth is set, which takes 0.85 to 0.95 of the time where neither
-// those nor the table are in a cache (1,000,000 x 16 gather 7.1 and 6.7, scatter-add 7.7 and 7.2, embed 8.2 and 7.5), 0.94 to 1.08
-// where the table is (50,000 x 12, x 16), and 0.97 to 1.03 where both are; 50,257 x 8 would take 1.37 and 1.48. BEYOND is the line
-// behind the row.
+// Rows of more than 8 columns have as many lines of linear rows prefetched, but where rowArgs.fullWidth is set, which takes
+// 0.85 to 0.95 of the time where neither those nor the table are in a cache (1,000,000 x 16 gather 7.1 and 6.7, scatter-add 7.7
+// and 7.2, embed 8.2 and 7.5), 0.94 to 1.08 where the table is (50,000 x 12, x 16), and 0.97 to 1.03 where both are; 50,257 x 8
+// would take 1.37 and 1.48. BEYOND is the line behind the row.
 
 #define LINE1_LINEAR(row) \
 	LINE1(row);                     \
@@ -559,8 +559,8 @@ line:
 	RET
 
 // func copyRowAVX2(dst, src *float32, n, size int)
-// copy(dst, src); of what is behind the first KiB 256 bytes at a time are prefetched, up to the end of the row or beyond, if size is
-// not 0 and the row is not long
+// copy(dst, src); of what is behind the first KiB 256 bytes at a time are prefetched, up to the end of the row or beyond, if
+// size is not 0 and the row is not long
 TEXT ·copyRowAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), R10

@@ -186,14 +186,14 @@ func (a rowArgs) chunk(first, n int, places []int) rowArgs {
 //	78,125 x 5,120     312     2204  1986  1805   2154  2029  1783   2380  2417  2008
 //
 // So where AVX-512 goes in halves, rows of middleBytes to wholeBytes are prefetched at once while those in their order are at
-// most spareBytes, which leaves the last-level cache some room, and others line by line. Where results are written past the caches, lines gain
-// nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278, embed 474, 267, 339), but much above (125,000 x 4,096: 1359
-// at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the processor's own prefetcher
-// but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost 8 percent, and those
-// bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the second-level cache, or into
-// wideBytes where AVX-512 is not in halves: with the one and the other on a Zen 5, 512 ids of 16,384 x 12,288 written past the
-// caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02
-// of the time.
+// most spareBytes, which leaves the last-level cache some room, and others line by line. Where results are written past the
+// caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278, embed 474, 267, 339), but much above
+// (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the
+// processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
+// 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
+// second-level cache, or into wideBytes where AVX-512 is not in halves: with the one and the other on a Zen 5, 512 ids of
+// 16,384 x 12,288 written past the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad
+// 5116 and 4546, others 0.95 to 1.02 of the time.
 //
 // With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s),
 // on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is

@@ -143,11 +143,11 @@ done: \
 	VADDPS x, y, x;          \
 	STORE(x, off(R10)(at*1))
 
-// COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and
-// then TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block, and once
+// COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and then
+// TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block, and once
 // more where something is left behind the last. In rows that have blocks of mixedBytes at most in front of the last, AHEAD does
-// them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK. SPLIT prepares for all rows, with the number of columns in AX, which
-// COLUMNS finds in cols.
+// them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK. SPLIT prepares for all rows, with
+// the number of columns in AX, which COLUMNS finds in cols.
 
 #define SPLIT(size) \
 	LEAQ (AX*4), CX;        \
