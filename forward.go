@@ -116,13 +116,13 @@ func updateIDs[I ID](u *forward.Update, ids []I) int {
 	return updateSGD(&u.Table, ids, &u.Grad, u.Rate, u.Decay, h)
 }
 
-// updateRuns is updateIDs for each run of places by itself, where nothing is prefetched.
+// updateRuns is updateIDs for each run of places by itself.
 func updateRuns[I ID](u *forward.Update, ids []I) int {
 	r := *u
 	r.Places = nil
 	for lo, n := 0, 0; lo < len(ids); lo += n {
 		n = runLength(u.Places[lo:])
-		r.Grad = rowsOf(u.Grad, u.Places[lo], n)
+		r.Grad, r.More, r.Follows = rowsOf(u.Grad, u.Places[lo], n), u.More+len(ids)-lo-n, u.Follows || lo > 0
 		if done := updateIDs(&r, ids[lo:lo+n]); done < n {
 			return lo + done
 		}

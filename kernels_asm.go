@@ -88,12 +88,12 @@ func (a *rowArgs) run(k op, n, cols int) int {
 	if n <= chunkRows && n*cols <= chunkElements {
 		return a.do(k)
 	}
-	return a.runPieces(k, n, cols, nil)
+	return a.runPieces(k, n, cols)
 }
 
-// runPieces is run in pieces of rows that are not longer than a chunk, of those linear rows that places say, or nil. The
-// receiver is a value, here and below, since whatever is assigned through a pointer escapes, and with it the caller's slices.
-func (a rowArgs) runPieces(k op, n, cols int, places []int) int {
+// runPieces is run in pieces of rows that are not longer than a chunk. The receiver is a value, here and below, since whatever
+// is assigned through a pointer escapes, and with it the caller's slices.
+func (a rowArgs) runPieces(k op, n, cols int) int {
 	for first := 0; first < cols; first += chunkElements {
 		piece := a
 		piece.cols = min(cols-first, chunkElements)
@@ -102,7 +102,7 @@ func (a rowArgs) runPieces(k op, n, cols int, places []int) int {
 		if a.positions != nil {
 			piece.positions = element(a.positions, first)
 		}
-		if done := piece.runChunks(k, n, places); done < n {
+		if done := piece.runChunks(k, n); done < n {
 			return done
 		}
 	}
@@ -110,24 +110,20 @@ func (a rowArgs) runPieces(k op, n, cols int, places []int) int {
 }
 
 // runChunks is run in chunks of whole rows.
-func (a rowArgs) runChunks(k op, n int, places []int) int {
+func (a rowArgs) runChunks(k op, n int) int {
 	rows := min(chunkRows, max(1, chunkElements/a.cols))
 	for first, piece := 0, a; ; first += piece.n {
-		piece = a.chunk(first, min(rows, n-first), places)
+		piece = a.chunk(first, min(rows, n-first))
 		if done := piece.do(k); done < piece.n || first+piece.n == n {
 			return first + done
 		}
 	}
 }
 
-// chunk returns the part that begins with id first and has n of them, or fewer whose places follow each other.
-func (a rowArgs) chunk(first, n int, places []int) rowArgs {
-	row := first
-	if places != nil {
-		row, n = places[first], runLength(places[first:first+n])
-	}
+// chunk returns the part that begins with id first and has n of them.
+func (a rowArgs) chunk(first, n int) rowArgs {
 	a.n, a.readable = n, a.readable-first
-	a.linear = (*float32)(unsafe.Add(unsafe.Pointer(a.linear), uintptr(row)*a.linearStride))
+	a.linear = (*float32)(unsafe.Add(unsafe.Pointer(a.linear), uintptr(first)*a.linearStride))
 	a.ids = unsafe.Add(a.ids, uintptr(first)*(4+4*uintptr(a.wide)))
 	if a.at != nil {
 		a.at = unsafe.Add(a.at, uintptr(first)*(4+4*uintptr(a.atWide)))
@@ -459,22 +455,10 @@ func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, h *hint)
 		return 0
 	}
 	race.WriteRows(dst, ids)
-	readLinear(src, h)
+	race.ReadMatrix(src)
 	a := rowArgs{linear: &src.Data[0], table: &dst.Data[0], ids: unsafe.Pointer(&ids[0]), scale: alpha}
 	prepareRows(&a, src, dst, ids, h)
-	if h.places != nil {
-		return a.runPieces(opScatterAdd, len(ids), dst.Cols, h.places)
-	}
 	return a.run(opScatterAdd, len(ids), dst.Cols)
-}
-
-// readLinear tells the race detector what is read of linear rows.
-func readLinear(m *Matrix, h *hint) {
-	if h.places != nil {
-		race.ReadRows(m, h.places)
-	} else {
-		race.ReadMatrix(m)
-	}
 }
 
 func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, h *hint) int {

@@ -27,6 +27,8 @@ const squareColumns = 8
 func (a *updateArgs) do(k updateOp) int {
 	if a.wide512() || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns {
 		switch k {
+		case opUpdateAdd:
+			return updateAddAVX512(a)
 		case opUpdateSGD:
 			return updateSGDAVX512(a)
 		case opUpdateAdagrad:
@@ -37,6 +39,8 @@ func (a *updateArgs) do(k updateOp) int {
 		return updateAdamAVX512(a)
 	}
 	switch k {
+	case opUpdateAdd:
+		return updateAddAVX2(a)
 	case opUpdateSGD:
 		return updateSGDAVX2(a)
 	case opUpdateAdagrad:
@@ -46,6 +50,9 @@ func (a *updateArgs) do(k updateOp) int {
 	}
 	return updateAdamAVX2(a)
 }
+
+//go:noescape
+func updateAddAVX2(a *updateArgs) (done int)
 
 //go:noescape
 func updateSGDAVX2(a *updateArgs) (done int)
@@ -58,6 +65,9 @@ func updateRowAdagradAVX2(a *updateArgs) (done int)
 
 //go:noescape
 func updateAdamAVX2(a *updateArgs) (done int)
+
+//go:noescape
+func updateAddAVX512(a *updateArgs) (done int)
 
 //go:noescape
 func updateSGDAVX512(a *updateArgs) (done int)

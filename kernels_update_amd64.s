@@ -4,15 +4,15 @@
 #include "textflag.h"
 #include "rows_amd64.h"
 
-// Updates walk the rows of updateArgs, which begins with rowArgs: grad are the rows in their order. Each row has blocks of
-// 16 columns, with AVX2 two vectors, and a tail: with AVX2 8, 4, 2 and 1 columns, by the bits of the
+// Updates walk the rows of updateArgs, which begins with rowArgs: grad are the rows in their order, or those that places say.
+// Each row has blocks of 16 columns, with AVX2 two vectors, and a tail: with AVX2 8, 4, 2 and 1 columns, by the bits of the
 // number of columns; with AVX-512 one masked vector.
 //
 // Registers that differ from those of other row kernels:
 //	R10  row of the table              R12  row of the table to prefetch, or 0
 //	R11  row of the first state        R13  row of the first state to prefetch
 //	SI   row of the second state       AX   row of the second state to prefetch
-//	CX   bytes of the row in blocks
+//	CX   bytes of the row in blocks    R8   row of grad to prefetch, or ids
 //	Y11 to Y15, Z11 to Z15  constants in every lane
 
 // STATE finds the row of a state that belongs to an id, which has been checked or is only there to be prefetched.
@@ -27,6 +27,8 @@
 
 // UPDATE_ROW finds the next rows, and those to prefetch while they are done.
 #define UPDATE_ROW(STATE1, STATE2) \
+	MOVQ rowArgs_ids(BX), R8;               \
+	PLACE(R9, DI, inOrder);                 \
 	ROW_ID;                                 \
 	STATE1(R10, R11);                       \
 	STATE2(R10, SI);                        \
@@ -44,7 +46,18 @@
 	STATE2(R12, AX);                        \
 	IMULQ rowArgs_tableStride(BX), R12;     \
 	ADDQ  rowArgs_table(BX), R12;           \
-found:
+	LEAQ  const_linearAhead(DI), R8;        \
+	PLACE(DX, R8, found)
+
+// PLACE finds in row that of grad for id number pos, or goes on at inOrder, with row as it was, if there are no places.
+#define PLACE(pos, row, inOrder) \
+	CMPQ  updateArgs_places(BX), $0;       \
+	JEQ   inOrder;                         \
+	MOVQ  updateArgs_places(BX), row;      \
+	MOVQ  (row)(pos*8), row;               \
+	IMULQ rowArgs_linearStride(BX), row;   \
+	ADDQ  rowArgs_linear(BX), row;         \
+inOrder:
 
 // What is prefetched of rows to come, off bytes behind DX: lines of one, two or three matrices by ids.
 
@@ -174,7 +187,7 @@ onesDone: \
 	JEQ   columnsDone;                           \
 	AHEAD(0);                                    \
 	AHEAD(60);                                   \
-	GRAD_AHEAD(LINEAR(0), tail);                 \
+	GRAD_AHEAD(GRAD(0), tail);                 \
 	TAIL(UPDATE);                                \
 columnsDone:
 
@@ -185,7 +198,7 @@ columnsDone:
 	AHEAD(64);         \
 	AHEAD(128);        \
 	AHEAD(192);        \
-	GRAD_AHEAD(LINEAR(0); LINEAR(64); LINEAR(128); LINEAR(192), near); \
+	GRAD_AHEAD(GRAD(0); GRAD(64); GRAD(128); GRAD(192), near); \
 	FOUR(UPDATE, BLOCK, i0, i1, i2, i3)
 
 #define FOUR(UPDATE, BLOCK, i0, i1, i2, i3) \
@@ -199,14 +212,16 @@ columnsDone:
 	CMPQ  DX, CX;                \
 	JGE   onesDone;              \
 	AHEAD(0);                    \
-	GRAD_AHEAD(LINEAR(0), near); \
+	GRAD_AHEAD(GRAD(0), near); \
 	BLOCK(UPDATE, 0);            \
 	ADDQ  $64, DX
 
+#define GRAD(off) PREFETCHT1 off(R8)(DX*1)
+
 #define GRAD_AHEAD(LINES, near) \
 	CMPB rowArgs_fullWidth(BX), $0; \
-	JNE  near;                      \
-	LINES;                          \
+	JNE  near;                     \
+	LINES;                         \
 near:
 
 // CONSTANTS loads the constants into registers, and the bytes of a row in blocks.
@@ -255,6 +270,20 @@ single: \
 
 #define UPDATE_COLUMNS_AVX2(UPDATE, AHEAD) \
 	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX2, AHEAD, UPDATE_TAIL_AVX2)
+
+// func updateAddAVX2(a *updateArgs) (done int)
+// for i, id := range ids { table[id] += rate * grad[i] }
+TEXT ·updateAddAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	PLACE(R9, DI, inOrder)
+	ROW_ID
+	ROW_TABLE(LINEAR)
+	COLUMNS_AVX2(ADD_SCALED)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
 
 // func updateSGDAVX2(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * (grad[i] + keep*table[id]) }
@@ -335,6 +364,7 @@ TEXT ·updateRowAdagradAVX2(SB), NOSPLIT, $0-16
 	VMOVUPS (R12), Y13
 	VMOVUPS 64(R12), Y14
 row:
+	PLACE(R9, DI, inOrder)
 	ROW_ID
 	SUM
 	ROW_TABLE(LINEAR)
@@ -394,6 +424,20 @@ squaresDone:
 
 #define UPDATE_COLUMNS_AVX512(UPDATE, AHEAD) \
 	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX512, AHEAD, UPDATE_TAIL_AVX512)
+
+// func updateAddAVX512(a *updateArgs) (done int)
+// for i, id := range ids { table[id] += rate * grad[i] }
+TEXT ·updateAddAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	PLACE(R9, DI, inOrder)
+	ROW_ID
+	ROW_TABLE(LINEAR)
+	COLUMNS_AVX512(ADD_SCALED)
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
 
 // func updateSGDAVX512(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * (grad[i] + keep*table[id]) }
@@ -468,6 +512,7 @@ TEXT ·updateRowAdagradAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
 	VXORPS Z14, Z14, Z14
+	PLACE(R9, DI, first)
 	MOVQ  DI, R11
 	XORL  DX, DX
 	TESTQ CX, CX
@@ -481,6 +526,7 @@ squares:
 squaresTail:
 	SQUARES(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1)
 row:
+	PLACE(R9, DI, inOrder)
 	ROW_ID
 	SUM
 	ROW_TABLE(LINEAR)
@@ -489,11 +535,12 @@ row:
 	FACTOR
 	VBROADCASTSS X0, Z15
 	VXORPS Z14, Z14, Z14
+	MOVQ  DI, R11
 	LEAQ  1(R9), DX
-	XORL  R11, R11
 	CMPQ  DX, rowArgs_n(BX)
-	CMOVQLT rowArgs_linearStride(BX), R11
-	ADDQ  DI, R11
+	JGE   nextRow
+	ADDQ  rowArgs_linearStride(BX), R11
+	PLACE(DX, R11, nextRow)
 	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, LINES_NEXT, AHEAD_FOUR, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	ROWS_END
 	MOVQ R9, done+8(FP)

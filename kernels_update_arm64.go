@@ -10,6 +10,8 @@ const squareColumns = 1
 //go:noinline
 func (a *updateArgs) do(k updateOp) int {
 	switch k {
+	case opUpdateAdd:
+		return updateAddNEON(a)
 	case opUpdateSGD:
 		return updateSGDNEON(a)
 	case opUpdateAdagrad:
@@ -19,6 +21,9 @@ func (a *updateArgs) do(k updateOp) int {
 	}
 	return updateAdamNEON(a)
 }
+
+//go:noescape
+func updateAddNEON(a *updateArgs) (done int)
 
 //go:noescape
 func updateSGDNEON(a *updateArgs) (done int)

@@ -4,8 +4,8 @@
 #include "textflag.h"
 #include "rows_arm64.h"
 
-// Updates walk the rows of updateArgs, which begins with rowArgs: grad are the rows in their order. Each row goes from left
-// to right in blocks of 16 columns, four vectors, and a tail of 8, 4, 2 and 1 columns, by the bits of their number.
+// Updates walk the rows of updateArgs, which begins with rowArgs: grad are the rows in their order, or those that places say.
+// Each row goes from left to right in blocks of 16 columns, four vectors, and a tail of 8, 4, 2 and 1 columns, by the bits of their number.
 //
 // Registers that differ from those of other row kernels:
 //	R7   in the row of the first state     R21  in the row of the table to prefetch, or 0
@@ -25,6 +25,12 @@
 // UPDATE_ROW finds the next rows, and those to prefetch while they are done.
 #define UPDATE_ROW(STATE1, STATE2) \
 	ROW_ID;                \
+	MOVD updateArgs_places(R0), R25; \
+	CBZ  R25, inOrder;     \
+	MOVD (R25)(R4<<3), R24; \
+	MOVD rowArgs_linear(R0), R25; \
+	MADD R19, R25, R24, R1; \
+inOrder: \
 	STATE1(R5, R7);        \
 	STATE2(R5, R20);       \
 	MADD R9, R2, R5, R5;   \
@@ -81,7 +87,7 @@ found:
 	VFADD4S(0, 2, 2);  \
 	MOVE F2, off(R5)
 
-#define UPDATE_SCALED(MOVE, off) \
+#define UPDATE_ADD(MOVE, off) \
 	MOVE off(R6), F0;  \
 	MOVE off(R5), F1;  \
 	VFMUL4S(31, 0, 0); \
@@ -161,6 +167,18 @@ columnsDone:
 	CONSTANT(updateArgs_meanWeight, V29);   \
 	CONSTANT(updateArgs_epsilon, V30);      \
 	CONSTANT(updateArgs_rate, V31)
+
+// func updateAddNEON(a *updateArgs) (done int)
+// for i, id := range ids { table[id] += rate * grad[i] }
+TEXT ·updateAddNEON(SB), NOSPLIT, $0-16
+	MOVD a+0(FP), R0
+	UPDATE_BEGIN
+row:
+	UPDATE_ROW(NONE, NONE)
+	UPDATE_COLUMNS(UPDATE_ADD, AHEAD1, STEP1)
+	ROWS_END
+	MOVD R4, done+8(FP)
+	RET
 
 // func updateSGDNEON(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * (grad[i] + keep*table[id]) }
@@ -287,7 +305,7 @@ squaresDone:
 	FDIVS F0, F1, F0
 	VDUP V0.S[0], V31.S4
 	MOVD R1, R6
-	UPDATE_COLUMNS(UPDATE_SCALED, AHEAD1, STEP1)
+	UPDATE_COLUMNS(UPDATE_ADD, AHEAD1, STEP1)
 	ROWS_END
 	MOVD R4, done+8(FP)
 	RET

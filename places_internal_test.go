@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // TestPlaces: an update with places does what one row after the other does, in runs of several lengths, and ends in front of the
@@ -24,9 +25,11 @@ func TestPlaces(t *testing.T) {
 			MeanWeight: 0.1, SquareWeight: 0.01, Rate: 0.1, Epsilon: 1e-3, Keep: 0.99,
 		}},
 	}
+	defer func(long, short int) { tuning.CachedBytes, tuning.CachedShortBytes = long, short }(tuning.CachedBytes, tuning.CachedShortBytes)
+	tuning.CachedBytes, tuning.CachedShortBytes = 0, 0 // for rows to be prefetched
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
-		for _, cols := range []int{1, 5, 16, 40, 130, chunkElements/4 + 3, chunkElements + 3} {
+		for _, cols := range []int{1, 5, 16, 40, 64, 130, 300, 600, chunkElements/4 + 3, chunkElements + 3} {
 			rows, grads := rows, grads
 			if cols > 1000 && isatest.Sampled() {
 				continue
@@ -52,10 +55,10 @@ func TestPlaces(t *testing.T) {
 				}
 			}
 			for name, method := range methods {
-				for _, bad := range []int{len(ids), len(ids) / 2, 0} {
+				for _, bad := range []int{len(ids) - 2, len(ids) / 2, 0} {
 					t.Run(fmt.Sprintf("%s/cols=%d/bad=%d", name, cols, bad), func(t *testing.T) {
 						u, all := method, slices.Clone(ids)
-						if bad < len(all) {
+						if bad < len(all)-2 {
 							all[bad] = rows
 						}
 						u.Table, u.Grad, u.Wide = matrix(rows, cols), grad, unsafe.Sizeof(all[0]) == 8
@@ -78,11 +81,12 @@ func TestPlaces(t *testing.T) {
 								t.Fatal("a single row was not done")
 							}
 						}
-						u.IDs, u.Places = unsafe.Pointer(&all[0]), places
+						u.IDs, u.Places = unsafe.Pointer(&all[0]), places[:len(places)-2]
+						u.More = 2 // which are not done
 						if done := applyUpdate(u); done != bad {
 							t.Errorf("%d done, want %d", done, bad)
 						}
-						if bad < len(all) && cols > 1000 {
+						if bad < len(all)-2 && cols > 1000 {
 							return // it has ended with the first columns
 						}
 						if !slices.Equal(u.Table.Data, want.Table.Data) || !slices.Equal(u.First.Data, want.First.Data) ||

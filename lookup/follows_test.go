@@ -107,11 +107,11 @@ func TestStraightBesidePadding(t *testing.T) {
 	}
 	tokens := must(lookup.NewEmbedding(1+once+twice, dim, lookup.Padding(0)))
 	optimizer := must(tokens.NewOptimizer(lookup.SGD{}))
-	ids := make([]int, 3*once)
+	ids := make([]int, 4*once)
 	for _, others := range []int{0, twice} {
 		clear(ids)
 		for i := range once + 2*others {
-			ids[i] = 1 + i%(once+others)
+			ids[2*i] = 1 + i%(once+others)
 		}
 		want := once
 		if others > 0 {

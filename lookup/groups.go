@@ -302,11 +302,8 @@ type singles struct {
 	places []int // where they stand in it
 }
 
-// straightCols is what the cost of a run comes to, in columns: see tuning.StraightShare.
-const straightCols = 250
-
-// take takes the ids that occur once out of the groups of a batch of n ids with rows of so many columns, or none if they are
-// too few.
+// take takes the ids that occur once out of the groups of a batch of n ids with rows of so many columns, or none where that
+// costs more than it saves: see tuning.StraightColumns.
 func (s *singles) take(g *groups, n, cols int) {
 	once, all := 0, g.offsets[len(g.ids)]
 	for i := range g.ids {
@@ -314,7 +311,7 @@ func (s *singles) take(g *groups, n, cols int) {
 			once++
 		}
 	}
-	if float64(all-once)*tuning.StraightShare > float64(all)*float64(straightCols+cols) {
+	if most := tuning.StraightColumns; cols <= most && (cols <= most/4 || 4*once < 3*all) {
 		return
 	}
 	byPlace := sized(s.ids, n) // 1 more than the id, or 0

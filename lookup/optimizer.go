@@ -404,8 +404,13 @@ func (o *Optimizer) use(grads rowvec.Matrix, lo int, follows bool) error {
 // straight applies the rows of the batch that are the gradients of ids which occur once, those from lo on and below hi.
 func (o *Optimizer) straight(lo, hi int) error {
 	u := o.now
-	u.IDs, u.Grad, u.Places = unsafe.Pointer(&o.once.ids[lo]), o.batch.rows, o.once.places[lo:hi]
-	u.More = len(o.once.ids) - hi
+	u.IDs, u.Grad, u.More = unsafe.Pointer(&o.once.ids[lo]), o.batch.rows, len(o.once.ids)-hi
+	places := o.once.places[lo:hi]
+	if first, n := places[0], len(places); places[n-1] == first+n-1 { // one behind the other
+		u.Grad = rows(u.Grad, first, first+n)
+	} else {
+		u.Places = places
+	}
 	return apply(&u)
 }
 

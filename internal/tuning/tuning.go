@@ -175,38 +175,41 @@ var WideBytes = 8 << 20
 // reads the result, 1.01 to 1.2 times in six tables, but not where somebody does (65,536 of 128 50.7 and 57.5).
 var Halves = isa.Halves()
 
-// StraightShare says when a step applies gradients of ids that occur once in a batch as they are, and does not add them up
-// with the others: that saves memory traffic, but each run of such ids takes a call of its own. It does unless more than
-// (250+columns)/StraightShare of the batch, without its padding, are other ids. On a Zen 4 with AVX-512, ns per id of a step
-// with SGD and with Adagrad, 8,192 ids, with these gradients as they are and with them added up, medians of 31 interleaved
-// rounds (for 64 columns of 101):
+// StraightColumns is the number of columns above which a step applies gradients of ids that occur once in a batch as they are,
+// and does not add them up with the others: that saves memory traffic, and takes the time to sort these ids out. So it does with
+// shorter rows, of more than a quarter of that, where three of four ids or more occur once. On a Zen 5, ns per id of a step with
+// SGD and with Adagrad, with these gradients as they are and with them added up, medians of 31 interleaved rounds:
 //
-//	table                    occur once   SGD           Adagrad
-//	20,000 x 768    uniform     66%        223   240     327   343
-//	 5,000 x 768    uniform     19%        193   190     234   217
-//	30,000 x 256    uniform     76%        154   167     267   283
-//	10,000 x 256    uniform     44%        152   130     219   186
-//	50,257 x 128    uniform     85%       71.0  79.8     132   160
-//	20,000 x 128    uniform     66%       73.4  65.3     134   140
-//	100,000 x 64    uniform     92%       26.4  27.0    52.6  60.2
-//	20,000 x 64     uniform     66%       31.0  23.6    43.2  37.3
-//	1,000,000 x 64  Zipf                  42.6  33.1    77.1  55.2
-//	1,000,000 x 16  Zipf                  27.1  15.8    31.3  20.1
-var StraightShare = 1800.0
+//	table, ids                    occur once   AVX-512                    AVX2
+//	1,000,000 x 16  8,192  Zipf       41%    10.9 9.22  12.3 10.9    10.7 8.95  11.9 10.4
+//	1,000,000 x 16  8,192  uniform    99%    11.7 10.9  14.1 13.4    11.6 10.3  14.0 13.2
+//	1,000,000 x 64  8,192  Zipf       41%    15.8 12.0  17.5 15.7    14.5 12.6  17.1 17.1
+//	   20,000 x 64  8,192  uniform    66%    15.2 13.8  18.8 18.7    15.0 14.7  21.2 22.2
+//	1,000,000 x 64  8,192  uniform    99%    19.3 19.4  28.4 33.7    18.0 21.5  38.3 37.9
+//	1,000,000 x 128 8,192  Zipf       41%    23.1 20.4  36.2 34.8    24.1 21.2  37.4 38.2
+//	   50,257 x 128 8,192  uniform    85%    31.6 30.3  52.8 58.7    30.0 28.8  54.1 61.2
+//	   50,257 x 160 8,192  Zipf       29%    22.6 22.8  30.3 32.5    24.9 29.3  36.7 40.1
+//	   10,000 x 256 8,192  uniform    44%    61.4 67.3  79.0 83.5    38.2 42.1  76.0 74.5
+//	   50,257 x 300 8,192  Zipf       29%    42.2 47.2  63.3 69.0    42.4 53.9  61.9 69.8
+//	    5,000 x 768 8,192  uniform    19%     159  172   234  231     163  173   204  211
+//	   20,000 x 768 8,192  uniform    66%     203  267   323  374     188  256   301  340
+//	   50,257 x 768 8,192  Zipf       29%     138  160   203  222     133  160   196  217
+//	   50,257 x 768   256  Zipf                88  105   169  187      87  109   171  192
+var StraightColumns = 128
 
 // Lower makes every call large and divides it, has all results written past the caches that can be, as where Halves is so, and
 // returns the function that undoes it.
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
-	straight, elements, lines, wide, halves := StraightShare, LeastElements, LeastLines, WideBytes, Halves
+	straight, elements, lines, wide, halves := StraightColumns, LeastElements, LeastLines, WideBytes, Halves
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
-	StraightShare, LeastElements, LeastLines, WideBytes, Halves = 0, 8, 1, 0, true
+	StraightColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 8, 1, 0, true
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
-		StraightShare, LeastElements, LeastLines, WideBytes = straight, elements, lines, wide
+		StraightColumns, LeastElements, LeastLines, WideBytes = straight, elements, lines, wide
 		Halves = halves
 	}
 }
