@@ -271,16 +271,35 @@ single: \
 #define UPDATE_COLUMNS_AVX2(UPDATE, AHEAD) \
 	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX2, AHEAD, UPDATE_TAIL_AVX2)
 
+// ADD_PLACE finds the next rows to add, and in AX the row of grad to prefetch, if there is one, or else that of now.
+#define ADD_PLACE \
+	PLACE(R9, DI, inOrder);              \
+	ROW_ID;                              \
+	MOVQ  DI, AX;                        \
+	MOVQ  updateArgs_placesAhead(BX), R12; \
+	TESTQ R12, R12;                      \
+	JEQ   known;                         \
+	ADDQ  R9, R12;                       \
+	CMPQ  R12, rowArgs_readable(BX);     \
+	JGE   known;                         \
+	PLACE(R12, AX, known);               \
+	ROW_TABLE(WINDOW)
+
+#define LINES_PLACE_AVX2 \
+	TWO_LINES;                           \
+	CMPQ updateArgs_placesAhead(BX), $0; \
+	JEQ  3(PC);                          \
+	WINDOW(0);                           \
+	WINDOW(64)
+
 // func updateAddAVX2(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * grad[i] }
 TEXT ·updateAddAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
 row:
-	PLACE(R9, DI, inOrder)
-	ROW_ID
-	ROW_TABLE(LINEAR)
-	COLUMNS_AVX2(ADD_SCALED)
+	ADD_PLACE
+	COLUMNS(ADD_SCALED, VECTOR, MIXED, LINES_PLACE_AVX2, AHEAD_LOOP, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -425,16 +444,23 @@ squaresDone:
 #define UPDATE_COLUMNS_AVX512(UPDATE, AHEAD) \
 	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX512, AHEAD, UPDATE_TAIL_AVX512)
 
+#define LINES_PLACE_AVX512 \
+	FOUR_LINES;                          \
+	CMPQ updateArgs_placesAhead(BX), $0; \
+	JEQ  5(PC);                          \
+	WINDOW(0);                           \
+	WINDOW(64);                          \
+	WINDOW(128);                         \
+	WINDOW(192)
+
 // func updateAddAVX512(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * grad[i] }
 TEXT ·updateAddAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
 row:
-	PLACE(R9, DI, inOrder)
-	ROW_ID
-	ROW_TABLE(LINEAR)
-	COLUMNS_AVX512(ADD_SCALED)
+	ADD_PLACE
+	COLUMNS(ADD_SCALED, VECTOR, MIXED, LINES_PLACE_AVX512, AHEAD_FOUR, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET

@@ -411,12 +411,15 @@ func TestWorkers(t *testing.T) {
 					t.Fatal(err)
 				}
 				compare(t, name, got, want)
-				grads := layer.NewGradients()
-				if err := layer.Backward(grads, in, want); err != nil {
-					t.Fatal(err)
-				}
-				for i := range grads {
-					compare(t, name, grads[i], wantGrads[i])
+				for _, columns := range []int{0, dim} { // gradients of tokens shared by rows, and by columns
+					tuning.ShareColumns = columns
+					grads := layer.NewGradients()
+					if err := layer.Backward(grads, in, want); err != nil {
+						t.Fatal(err)
+					}
+					for i := range grads {
+						compare(t, name, grads[i], wantGrads[i])
+					}
 				}
 			}
 		}

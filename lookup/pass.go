@@ -29,6 +29,8 @@ type pass struct {
 	stream bool           // the result of a forward pass is too large for the caches
 	fused  bool           // rows of a forward pass are summed and normalised in one step
 	before *normGradients // what the gradient of a normalisation is to be
+	share  int            // lines of columns in a share
+	shares *rowShares     // of the tokens of a backward pass, or nil where they are shared by columns as all else is
 }
 
 // passTask is what a pass does with a range.
@@ -38,6 +40,7 @@ const (
 	forwardRange  passTask = iota // of rows
 	normRange                     // of blocks of rows
 	backwardRange                 // of lines of columns
+	sharesRange                   // of shares of rows, and behind them of shares of columns
 )
 
 func (p *pass) part(lo, hi int) error {
@@ -46,6 +49,8 @@ func (p *pass) part(lo, hi int) error {
 		return p.forwardPart(lo, hi)
 	case normRange:
 		return work.Each(p.normPart)(lo, hi)
+	case sharesRange:
+		return p.sharesPart(lo, hi)
 	}
 	return p.backwardPart(lo, hi)
 }
@@ -608,188 +613,6 @@ func (in *Input) positionsOf(buffer []int, lo, hi int) []int {
 	at := buffer[:min(len(buffer), hi-lo)]
 	in.fill(at, lo)
 	return at
-}
-
-// checkBackward reports an input, or a gradient of what Forward makes of it, that does not fit, and returns what
-// positionTable does.
-func (l *Layer) checkBackward(
-	op string, in *Input, dOut rowvec.Matrix, mask rowvec.Mask,
-) (table rowvec.Matrix, stored bool, err error) {
-	if err := in.check(op, l.tokens.Vocab()); err != nil {
-		return table, false, err
-	}
-	if err := checkMask(op, in.Len(), mask); err != nil {
-		return table, false, err
-	}
-	if err := check.Shape(op, "dOut", dOut, in.Len(), l.tokens.Dim()); err != nil {
-		return table, false, err
-	}
-	table, stored, err = l.positionTable(op, in)
-	if err == nil && l.segments != nil {
-		err = in.checkTypes(l.segments.Vocab())
-	}
-	return table, stored, err
-}
-
-func backwardPass(
-	op string, l *Layer, grads perParameter[rowvec.Matrix], in Input, dOut rowvec.Matrix, mask rowvec.Mask,
-) error {
-	tokens, n := l.tokens, in.Len()
-	table, stored, err := l.checkBackward(op, &in, dOut, mask)
-	if err != nil {
-		return err
-	}
-	if err := l.checkGradients(op, &grads, &in, dOut); err != nil || n == 0 {
-		return err
-	}
-
-	if l.norm.on {
-		g := normGradientsPool.Get().(*normGradients)
-		defer normGradientsPool.Put(g)
-		if err := g.compute(op, l, in, table, stored, dOut, mask); err != nil {
-			return err
-		}
-		if err := rowvec.AddBatches(grads[normWeight], g.weight); err != nil {
-			return err
-		}
-		if err := rowvec.AddBatches(grads[normBias], g.bias); err != nil {
-			return err
-		}
-		dOut, mask = g.sum, rowvec.Mask{}
-	}
-	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
-	if tokens.byFrequency && !tokens.frozen {
-		if err := backwardByFrequency(op, tokens, grads[token], in, dOut, mask, workers); err != nil {
-			return err
-		}
-	}
-	p := pass{task: backwardRange, Layer: l, in: in, out: dOut, grads: grads, mask: mask, drops: mask.Threshold() > 0}
-	all, share := lines(tokens.Dim(), workers)
-	return p.run(op, workers, all, share)
-}
-
-// checkGradients reports dense gradients of other shapes than the parameters, or that share memory with each other or with
-// what is read.
-func (l *Layer) checkGradients(op string, grads *perParameter[rowvec.Matrix], in *Input, dOut rowvec.Matrix) error {
-	for k, name := range gradientNames {
-		if !l.has(k) {
-			continue
-		}
-		if err := check.Shape(op, name, grads[k], l.rowsOf(k), l.Dim()); err != nil {
-			return err
-		}
-		if err := check.Apart(op, name, grads[k], "dOut", dOut); err != nil {
-			return err
-		}
-		for j, other := range grads[:k] { // those that the layer has not are empty
-			if err := check.Apart(op, name, grads[k], gradientNames[j], other); err != nil {
-				return err
-			}
-		}
-		if err := in.apart(op, name, grads[k]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// backwardPart does a range of lines of columns, so that no two workers write to the same element and the order of sums is that
-// of the rows.
-func (p *pass) backwardPart(lo, hi int) error {
-	lo, hi = lo*lineElements, min(hi*lineElements, p.tokens.Dim())
-	dOut := columns(p.out, lo, hi)
-	var grads perParameter[rowvec.Matrix]
-	for k := range grads {
-		if p.learns(k) {
-			grads[k] = columns(p.grads[k], lo, hi)
-		}
-	}
-	if !p.drops {
-		return p.backwardRows(&grads, dOut, 0)
-	}
-	size := pieceRows(hi - lo)
-	scratch := scratchOf(size * (hi - lo))
-	defer scratches.Put(scratch)
-	for first := 0; first < dOut.Rows; first += size {
-		from := rows(dOut, first, min(first+size, dOut.Rows))
-		piece := rowvec.Matrix{Rows: from.Rows, Cols: from.Cols, Data: *scratch, Stride: from.Cols}
-		mask := p.mask
-		mask.Row, mask.Col = first, lo
-		if err := rowvec.Dropout(piece, from, mask); err != nil {
-			return err
-		}
-		if err := p.backwardRows(&grads, piece, first); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// backwardRows does the rows of dOut, which are those of the input from first on.
-func (p *pass) backwardRows(grads *perParameter[rowvec.Matrix], dOut rowvec.Matrix, first int) error {
-	if p.learns(token) && !p.tokens.byFrequency {
-		if err := p.tokens.backward(grads[token], p.in.ids, first, dOut); err != nil {
-			return err
-		}
-	}
-	if p.learns(segment) {
-		if err := p.backwardSegments(grads[segment], dOut, first); err != nil {
-			return err
-		}
-	}
-	if !p.learns(position) {
-		return nil
-	}
-	return p.backwardPositions(grads[position], dOut, first)
-}
-
-// backward adds the rows of dOut to the gradient of those that ids choose from the one called first on.
-func (e *Embedding) backward(grad rowvec.Matrix, all view, first int, dOut rowvec.Matrix) error {
-	ids := all.slice(first, first+dOut.Rows)
-	if e.padding < 0 {
-		return ids.scatterAdd(grad, e.scale, dOut, all.n-first-dOut.Rows, first > 0)
-	}
-	for lo := 0; ; {
-		from, to := ids.runWithout(e.padding, lo)
-		if from == to {
-			return nil
-		}
-		follows := from == 0 && first > 0 // padding comes in long runs
-		if err := ids.slice(from, to).scatterAdd(grad, e.scale, rows(dOut, from, to), all.n-first-to, follows); err != nil {
-			return err
-		}
-		lo = to
-	}
-}
-
-func (p *pass) backwardSegments(grad, dOut rowvec.Matrix, first int) error {
-	switch {
-	case p.in.typed:
-		return p.segments.backward(grad, viewOf(p.in.types), first, dOut)
-	case p.segments.padding == 0:
-		return nil
-	}
-	return rowvec.AddBatches(rows(grad, 0, 1), dOut)
-}
-
-func (p *pass) backwardPositions(grad, dOut rowvec.Matrix, first int) error {
-	for lo, end := first, first+dOut.Rows; lo < end; {
-		if !p.in.placed && !p.in.ragged {
-			start, seq, n := p.in.run(lo, end)
-			if err := rowvec.AddBatches(rows(grad, start, start+seq), rows(dOut, lo-first, lo-first+n)); err != nil {
-				return err
-			}
-			lo += n
-			continue
-		}
-		var buffer [atRows]int
-		at := p.in.positionsOf(buffer[:], lo, end)
-		if err := rowvec.ScatterAdd(grad, at, 1, rows(dOut, lo-first, lo-first+len(at))); err != nil {
-			return err
-		}
-		lo += len(at)
-	}
-	return nil
 }
 
 // rows returns rows [lo, hi) of m.

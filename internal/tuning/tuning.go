@@ -50,8 +50,8 @@ func Large(elements int) bool { return elements >= StreamBytes/4 }
 // has both threads share a core, which it did in 4 to 76 percent of the calls of six runs.
 var ParallelElements = 1 << 20
 
-// ParallelGradientElements is the same for a backward pass, which is shared by columns, for sparse gradients and for steps. At
-// 1, 1.5, 2 and 6 Mi elements:
+// ParallelGradientElements is the same for a backward pass, here shared by columns, for sparse gradients and for steps. At 1, 1.5,
+// 2 and 6 Mi elements:
 //
 //	dense gradients    uniform              Zipf                 sparse: uniform      Zipf
 //	50,257 x 768       1.44 1.50 1.61 1.19  1.21 1.32 1.40 1.12  1.03 1.40 1.42 1.68  1.22 1.35 1.45 1.52
@@ -67,6 +67,21 @@ var ParallelGradientElements = 1536 << 10
 // ParallelRotaryElements is the same for rotary positions: at 1, 2 and 4 Mi elements 0.93, 1.00 and 1.72 with 768 columns, 0.83,
 // 1.19 and 1.50 with 4,096.
 var ParallelRotaryElements = 2 << 20
+
+// ShareColumns is the number of columns up to which workers share dense gradients of tokens by columns, and not by rows, for which
+// the ids are divided first, at 1.6 ns each, and rows of the gradient come with gaps. But workers that have no cache in common slow
+// each other down where they write to different lines of a row. Two workers over one on a virtual Zen 5, by columns and by rows, at
+// 1.5 and 3 Mi elements, medians of 40 runs in which a line took 40 ns from one core to the other, and of the first table also in
+// one that began with 200, at 2 and 4 Mi, and in one with 60:
+//
+//	                     uniform                   Zipf
+//	50,257 x 768         1.41 1.25   1.39 1.26     1.34 1.42   1.50 1.52
+//	             200     0.82 1.60   0.94 1.43
+//	              60     0.75 1.49   0.96 1.53     0.65 1.39   0.76 1.40
+//	200,000 x 512        1.37 1.16   1.38 1.19     1.48 1.36   1.69 1.47
+//	300,000 x 256        1.33 1.19   1.34 1.21     1.41 1.37   1.65 1.49
+//	1,000,000 x 128      1.23 0.68   1.31 0.44     1.54 0.61   1.77 0.44
+var ShareColumns = 512
 
 // LeastElements is what a worker takes at least of the rows of a call. With 16 Ki lookups by two workers took 0.92 to 1.07 of the
 // time, in eleven shapes of 128 Ki to 6 Mi elements, twice.
@@ -202,14 +217,14 @@ var StraightColumns = 128
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
-	straight, elements, lines, wide, halves := StraightColumns, LeastElements, LeastLines, WideBytes, Halves
+	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
-	StraightColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 8, 1, 0, true
+	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
-		StraightColumns, LeastElements, LeastLines, WideBytes = straight, elements, lines, wide
+		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
 		Halves = halves
 	}
 }
