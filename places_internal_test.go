@@ -33,7 +33,12 @@ func prefetchAll(t *testing.T) {
 // TestPlaces: an update with places does what one row after the other does, in runs of several lengths and with gaps, and ends in
 // front of the first id that is out of range.
 func TestPlaces(t *testing.T) {
+	t.Run("in cache", testPlaces)
 	prefetchAll(t)
+	t.Run("prefetched", testPlaces)
+}
+
+func testPlaces(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		for _, cols := range []int{1, 5, 16, 40, 64, 130, 300, 600, chunkElements/4 + 3, chunkElements + 3} {

@@ -11,16 +11,20 @@ import (
 	"github.com/rowvec/rowvec/internal/isatest"
 )
 
-// TestPlacesStayWithin has ids and places behind which is nothing, while rows that come next are prefetched.
+// TestPlacesStayWithin has ids and places with nothing behind them, and then before, while rows that come next are prefetched.
 func TestPlacesStayWithin(t *testing.T) {
 	prefetchAll(t)
 	const rows = 50
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		for _, cols := range []int{5, 40, 130, 600} {
-			for _, n := range []int{1, 2, 3, 9, 10, 30, 41, 300} {
+			for i, n := range []int{1, 2, 3, 9, 10, 30, 41, 300, 300} {
+				end := guard.Tail[int]
+				if i > 7 {
+					end = guard.Head[int]
+				}
 				for _, gap := range []int{1, 9} {
-					ids, places := guard.Tail[int](guard.New(t, 8*n), n), guard.Tail[int](guard.New(t, 8*n), n)
+					ids, places := end(guard.New(t, 8*n), n), end(guard.New(t, 8*n), n)
 					for i := range n {
 						places[i], ids[i] = i*gap, rng.IntN(rows)
 					}
