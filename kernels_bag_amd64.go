@@ -41,6 +41,27 @@ func (a *bagArgs) wholeRows() bool {
 // wholeBag is how many ids a bag has on average from which on AVX-512's machines do so, too.
 const wholeBag = 8
 
+// Rows of more than 128 columns that are prefetched go by blocks of up to 384 columns, with their sums in registers, where AVX-512
+// is not in halves: up to heldColumns, and above 384 of them where bags have heldBag ids and more on average. ns per id on a Zen 5
+// by spans and so, tables in no cache but for the last, which the third level holds:
+//
+//	                    sums of 2    of 3         of 10        of 50        weighted, 10  maxima, 10
+//	500,000 x 160       35.3 24.7                 31.7 21.6    30.1 20.2    32.9 22.7     31.8 22.1
+//	300,000 x 256       47.0 37.6                 44.7 33.2    44.6 33.2    46.0 34.9     45.6 34.7
+//	400,000 x 300       58.2 43.9                 53.7 37.5    52.9 35.9    55.1 41.4     54.3 41.3
+//	300,000 x 384       62.2 54.7                 60.1 46.5    60.6 45.8    64.6 50.7     62.6 50.3
+//	 50,257 x 768        121  125     126  107     104 85.0    96.0 82.5     113 98.9      110 98.9
+//	100,000 x 1,024      157  172     167  147     134  129     136  122     149  140      144  140
+//	 40,000 x 2,048      315  352     322  290     262  256                  283  274      279  285
+//	 20,000 x 300                                 32.1 23.9                 26.9 22.2     27.3 22.5
+//
+// Rows that are not prefetched are left to blocks of 128: sums of 10 of 1,000 x 129 take 4.9 and 6.9, x 160 3.9 and 5.0, x 256
+// 7.0 and 6.9, x 300 11.9 and 12.3.
+const (
+	heldColumns = 1024
+	heldBag     = 3
+)
+
 // do runs kernel k on one chunk. It is not inlined, since the check of the stack at its start is where a loop over
 // chunks can be preempted.
 //
@@ -48,6 +69,7 @@ const wholeBag = 8
 func (a *bagArgs) do(k bagOp) bool {
 	a.fetched = a.cols
 	a.ends = fullWidth()
+	a.held = a.ends && a.ahead > 0 && a.cols > 128 && (a.cols <= 384 || a.cols <= heldColumns && a.stop-a.next >= heldBag*a.bags)
 	if a.avx512() {
 		// A masked vector waits for a line of which it reads nothing. On a Zen 4, sums of bags of 10 of 1,000,000 x 50 in no
 		// cache take 29.3 ns per id without it, 22.2 with it.

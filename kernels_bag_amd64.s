@@ -5,7 +5,8 @@
 #include "rows_amd64.h"
 
 // Kernels of bags walk the rows of bagArgs by blocks of columns, from left to right, each block by the bags, and each bag
-// by its ids, whose rows are added up in registers. Most of long rows is done before, with the sums in memory: LONG_BAGS.
+// by its ids, whose rows are added up in registers. Most of long rows is done before, with the sums in memory, LONG_BAGS, or in
+// wider blocks, HELD_BAGS.
 //
 // Registers:
 //	BX   arguments                       R9   number of the id
@@ -557,6 +558,17 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 	OF_Z(OP, row, 448, Z7); \
 	OF_Z(OP, row, 320, Z5)
 
+#define Z_16(OP, row) \
+	Z_8(OP, row);            \
+	OF_Z(OP, row, 640, Z10); \
+	OF_Z(OP, row, 512, Z8);  \
+	OF_Z(OP, row, 704, Z11); \
+	OF_Z(OP, row, 576, Z9);  \
+	OF_Z(OP, row, 896, Z14); \
+	OF_Z(OP, row, 768, Z12); \
+	OF_Z(OP, row, 960, Z15); \
+	OF_Z(OP, row, 832, Z13)
+
 // BAGS_ENDS, where bagArgs.ends has it so, does more than 16 columns that are left, but for 64, which are a block anyway, in one
 // block, with vectors at either end that overlap: the right ones begin bagArgs.right bytes behind the left ones.
 
@@ -569,11 +581,24 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 #define RIGHT_2(OP, row) OF_Z(OP, row, 0, Z4); OF_Z(OP, row, 64, Z5)
 #define RIGHT_4(OP, row) OF_Z(OP, row, 128, Z6); OF_Z(OP, row, 0, Z4); OF_Z(OP, row, 192, Z7); OF_Z(OP, row, 64, Z5)
 
+#define RIGHT_8(OP, row) \
+	OF_Z(OP, row, 128, Z22); \
+	OF_Z(OP, row, 0, Z20);   \
+	OF_Z(OP, row, 192, Z23); \
+	OF_Z(OP, row, 64, Z21);  \
+	OF_Z(OP, row, 384, Z26); \
+	OF_Z(OP, row, 256, Z24); \
+	OF_Z(OP, row, 448, Z27); \
+	OF_Z(OP, row, 320, Z25)
+
 #define ENDS_32(OP, row) Z_1(OP, row); RIGHT(OP, row, RIGHT_1)
 #define ENDS_48(OP, row) Z_2(OP, row); RIGHT(OP, row, RIGHT_1)
 #define ENDS_64(OP, row) Z_2(OP, row); RIGHT(OP, row, RIGHT_2)
 #define ENDS_96(OP, row) Z_4(OP, row); RIGHT(OP, row, RIGHT_2)
 #define ENDS_128(OP, row) Z_4(OP, row); RIGHT(OP, row, RIGHT_4)
+
+#define ENDS_256(OP, row) Z_8(OP, row); RIGHT(OP, row, RIGHT_8)
+#define ENDS_384(OP, row) Z_16(OP, row); RIGHT(OP, row, RIGHT_8)
 
 #define ENDS_BEGIN(bytes) \
 	SHLQ $2, R12;                \
@@ -616,6 +641,46 @@ ends128: \
 	BAGS_Z(ENDS_128, LINES4, 256, START, FACTOR, TERM, END, bagE, anewE, startE, farE, farWideE, nearE, narrowE, wideE, endedE, storeE); \
 	JMP  done
 
+// HELD_BAGS, where bagArgs.held has it so, does what there is of long rows in blocks of up to 384 columns, as BAGS_ENDS does, of
+// which each prefetches its own, and leaves a rest of 128 columns and less to other blocks.
+#define HELD_BAGS(START, FACTOR, TERM, END) \
+	CMPB bagArgs_held(BX), $0;     \
+	JEQ  spans;                    \
+	MOVQ bagArgs_cols(BX), R12;    \
+	MOVQ bagArgs_table(BX), SI;    \
+held: \
+	MOVQ R12, bagArgs_left(BX);    \
+	MOVQ R12, bagArgs_fetched(BX); \
+	MOVQ bagArgs_ahead(BX), DX;    \
+	BAGS_BEGIN(heldBlock);         \
+	CMPQ R12, $128;                \
+	JLE  blocks;                   \
+	CMPQ R12, $256;                \
+	JLE  ends256;                  \
+	CMPQ R12, $384;                \
+	JLE  ends384;                  \
+	MOVL $384, R12;                \
+ends384: \
+	MOVQ R12, bagArgs_fetched(BX); \
+	SUBQ R12, bagArgs_left(BX);    \
+	ENDS_BEGIN(512);               \
+	BAGS_Z(ENDS_384, LINES16, 1024, START, FACTOR, TERM, END, bagG, anewG, startG, farG, farWideG, nearG, narrowG, wideG, endedG, storeG); \
+	ADDQ $512, SI;                 \
+	MOVQ bagArgs_left(BX), R12;    \
+	TESTQ R12, R12;                \
+	JNE  held;                     \
+	JMP  done;                     \
+ends256: \
+	ENDS_BEGIN(512);               \
+	BAGS_Z(ENDS_256, LINES8, 512, START, FACTOR, TERM, END, bagF, anewF, startF, farF, farWideF, nearF, narrowF, wideF, endedF, storeF); \
+	JMP  done;                     \
+spans:
+
+#define LINES16(row) \
+	LINES8(row);                                                                        \
+	PREFETCHT1 512(row); PREFETCHT1 576(row); PREFETCHT1 640(row); PREFETCHT1 704(row); \
+	PREFETCHT1 768(row); PREFETCHT1 832(row); PREFETCHT1 896(row); PREFETCHT1 960(row)
+
 #define Z_TAIL(OP, row) OP(MASKED_LOAD, MASKED_STORE, WITH_PART, row, 0, Z0, Z16, Z17, Z18, Z19)
 
 #define SPAN_AVX512(ROWS, TERM) \
@@ -634,6 +699,7 @@ ends128: \
 #define BAGS_AVX512(START, FACTOR, BEGIN, TERM, END, END_LONG) \
 	MOVQ bagArgs_cols(BX), AX;    \
 	MASK;                         \
+	HELD_BAGS(START, FACTOR, TERM, END); \
 	LONG_BAGS(SPAN_AVX512, FACTOR, BEGIN, TERM, END_LONG, Z17, Z18, Z19, X18); \
 	BAGS_BEGIN(blocks);           \
 	MOVQ bagArgs_left(BX), R12;   \

@@ -49,6 +49,8 @@ type bagArgs struct {
 	//lint:ignore U1000 likewise
 	ends bool // what is left of rows is one block with AVX-512, of vectors at either end
 	//lint:ignore U1000 likewise
+	held bool // rows are done in blocks of up to 384 columns with AVX-512, with the sums in registers
+	//lint:ignore U1000 likewise
 	right int // bytes between its left vectors and its right ones
 	//lint:ignore U1000 likewise
 	keep uint32 // all bits set, or none where its sums begin anew
