@@ -860,7 +860,7 @@ func TestMemoryOfPrefetches(t *testing.T) {
 		}
 		for i, s := range []extent{
 			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 32}, {dim: 33}, {dim: 39, gap: 1}, {dim: 64, gap: 1}, {dim: 90}, {dim: 100}, {dim: 100, gap: 1},
-			{dim: 128}, {dim: 600}, {dim: 1100},
+			{dim: 128}, {dim: 300, gap: 1}, {dim: 600}, {dim: 1100},
 		} {
 			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 34, 40, 42}
 			switch {
