@@ -102,6 +102,9 @@ func TestBagsEveryDim(t *testing.T) {
 			compareBags(t, heap, heapSlices[int64](), bagShape{dim: dim, gap: 1, rows: 9, bags: 9, sizes: mixed})
 			compareBags(t, heap, heapSlices[uint32](), bagShape{dim: dim, gap: 3, rows: 9, bags: 9, sizes: []int{3, 0, 7, 4}})
 		}
+		for _, dim := range []int{160, 300, 800} { // bags of which each goes through several calls of assembly
+			compareBags(t, heap, heapSlices[int32](), bagShape{dim: dim, rows: 9, bags: 2, sizes: []int{700, 30}})
+		}
 	})
 }
 
