@@ -122,8 +122,12 @@ func (d dotArgs) runPieces(rows, n, height, width int) int {
 	for j := 0; j < n; j += width {
 		d.readable = n - j
 		d.ahead = all.ahead
-		for i := 0; i < rows; i += height {
-			d.n, d.rows = min(width, n-j), min(height, rows-i)
+		step := height
+		if d.ids != nil && d.ahead > 0 && d.cols > 128 && fullWidth() {
+			step = 1 // see do
+		}
+		for i := 0; i < rows; i, step = i+step, height {
+			d.n, d.rows = min(width, n-j), min(step, rows-i)
 			d.dst = (*float32)(unsafe.Add(unsafe.Pointer(all.dst), uintptr(i)*d.dstStride+uintptr(j)*4))
 			d.a = (*float32)(unsafe.Add(unsafe.Pointer(all.a), uintptr(i)*d.aStride))
 			if want := d.n; d.do() < want {
