@@ -15,6 +15,71 @@ func TestDotsCheckTheirIDs(t *testing.T) {
 		dotsStopAt(t, []int64{math.MinInt64, -1, 5, 1 << 32, math.MaxInt64})
 		dotsStopAt(t, []uint64{5, 1 << 32, 1<<32 + 1, 1 << 63, math.MaxUint64})
 	})
+	prefetchAll(t)
+	eachSize(t, func(t *testing.T) {
+		manyDotsStopAt(t, []int32{math.MinInt32, -1, 5, math.MaxInt32})
+		manyDotsStopAt(t, []uint64{5, 1 << 32, 1<<32 + 1, 1 << 63, math.MaxUint64})
+	})
+}
+
+// TestDotsOfInfinite: what is left in registers from the columns before is no part of a tail.
+func TestDotsOfInfinite(t *testing.T) {
+	prefetchAll(t)
+	eachSize(t, func(t *testing.T) {
+		const n, cols = 60, 40
+		table, _ := NewMatrix(1, cols)
+		for i := range table.Data {
+			table.Data[i] = 1
+		}
+		for at := range cols {
+			table.Data[at] = float32(math.Inf(1))
+			a, _ := NewMatrix(1, cols)
+			for i := range a.Data {
+				a.Data[i] = 1
+			}
+			for range 2 {
+				dst, _ := NewMatrix(1, n)
+				if done := dots(&dst, &a, &table, make([]int32, n)); done != n {
+					t.Fatalf("%d done", done)
+				}
+				for i, x := range dst.Data {
+					if !math.IsInf(float64(x), 1) {
+						t.Fatalf("an infinite element in column %d: product %d is %v", at, i, x)
+					}
+				}
+				a, table = table, a // the other one has it
+			}
+			table.Data[at] = 1
+		}
+	})
+}
+
+// manyDotsStopAt has one row of a, and more ids than prefetching looks ahead.
+func manyDotsStopAt[I ID](t *testing.T, bad []I) {
+	t.Helper()
+	const n = 60
+	for _, cols := range []int{16, 40, 100, 300} {
+		table, _ := NewMatrix(5, cols)
+		for i := range table.Data {
+			table.Data[i] = 1
+		}
+		a := rowsOf(table, 0, 1)
+		for _, id := range bad {
+			for _, at := range []int{0, 1, 2, 3, 4, 37, 38, 39, 40, n - 1} {
+				ids := make([]I, n)
+				ids[at] = id
+				dst, _ := NewMatrix(1, n)
+				if done := dots(&dst, &a, &table, ids); done != at {
+					t.Errorf("%d columns: %d of %d ids are done in front of id %d at %d", cols, done, n, id, at)
+				}
+				for i, x := range dst.Data {
+					if (i < at) != (x == float32(cols)) {
+						t.Fatalf("%d columns, id %d at %d of %d: element %d is %v", cols, id, at, n, i, x)
+					}
+				}
+			}
+		}
+	}
 }
 
 func dotsStopAt[I ID](t *testing.T, bad []I) {
