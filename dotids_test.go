@@ -2,9 +2,12 @@ package rowvec
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/kernels"
 )
 
 // TestDotsCheckTheirIDs: see TestRowsCheckTheirIDs.
@@ -19,6 +22,33 @@ func TestDotsCheckTheirIDs(t *testing.T) {
 	eachSize(t, func(t *testing.T) {
 		manyDotsStopAt(t, []int32{math.MinInt32, -1, 5, math.MaxInt32})
 		manyDotsStopAt(t, []uint64{5, 1 << 32, 1<<32 + 1, 1 << 63, math.MaxUint64})
+	})
+}
+
+// TestDotsSetRegisters has other numbers in them before.
+func TestDotsSetRegisters(t *testing.T) {
+	prefetchAll(t)
+	eachSize(t, func(t *testing.T) {
+		const n, cols = 60, 100
+		rng := rand.New(rand.NewPCG(1, 2))
+		table, a, src := someMatrix(rng, 10, cols), someMatrix(rng, 1, cols), someMatrix(rng, 4, 256)
+		ids := make([]uint32, n)
+		for i := range ids {
+			ids[i] = rng.Uint32N(10)
+		}
+		got, want := someMatrix(rng, 1, n), someMatrix(rng, 1, n)
+		for range 2 {
+			if err := Dropout(src, src, Mask{P: 0.5}); err != nil {
+				t.Fatal(err)
+			}
+			if done := dots(&got, &a, &table, ids); done != n {
+				t.Fatalf("%d done", done)
+			}
+			kernels.Dots(want, a, table, ids)
+			if !slices.Equal(got.Data[:n], want.Data[:n]) {
+				t.Fatal("other products")
+			}
+		}
 	})
 }
 

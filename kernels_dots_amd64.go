@@ -40,7 +40,7 @@ func (d *dotArgs) do() int {
 	switch {
 	case isa.Active() != isa.AVX512:
 		return dotsAVX2(d)
-	case d.rows == 1 && d.ids != nil && d.ahead > 0 && d.readable > d.ahead && fullWidth():
+	case d.rows == 1 && d.n%4 == 0 && d.ids != nil && d.ahead > 0 && d.readable > d.ahead && fullWidth():
 		return dotsOneAVX512(d)
 	}
 	return dotsAVX512(d)

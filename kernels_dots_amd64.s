@@ -511,7 +511,7 @@ done:
 	ADDQ $64, DX
 
 // func dotsOneAVX512(d *dotArgs) (done int)
-// for j, id := range ids { dst[0][j] = dot(a[0], table[id]) }
+// for j, id := range ids { dst[0][j] = dot(a[0], table[id]) }, of a multiple of 4 ids
 TEXT ·dotsOneAVX512(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
 	MOVQ dotArgs_cols(BX), AX
@@ -526,7 +526,7 @@ TEXT ·dotsOneAVX512(SB), NOSPLIT, $0-16
 row:
 	ID(R8, dotArgs_wide(BX), R9, SI)
 	CMPQ SI, dotArgs_limit(BX)
-	JAE  flush
+	JAE  changed
 	IMULQ dotArgs_tableStride(BX), SI
 	ADDQ dotArgs_table(BX), SI
 	MOVQ SI, R12
@@ -570,18 +570,7 @@ sum:
 	INCQ R9
 	MOVL $15, DX
 	TESTB $3, R9
-	JEQ  store
-	CMPQ R9, dotArgs_n(BX)
-	JLT  row
-flush:
-	MOVQ R9, dotArgs_n(BX)
-	MOVL $15, DX
-	MOVL $4, CX
-	MOVQ R9, R12
-	ANDQ $3, R12
-	JEQ  done
-	SUBQ R12, CX
-	SHLL CX, DX
+	JNE  row
 store:
 	KMOVW DX, K2
 	QUARTERS(Z0, Z1, Z2, Z3, Z8)
@@ -589,6 +578,16 @@ store:
 	VMOVUPS X0, K2, -16(DI)(R9*4)
 	CMPQ R9, dotArgs_n(BX)
 	JLT  row
+	JMP  done
+changed:
+	MOVQ R9, dotArgs_n(BX)
+	MOVQ R9, CX
+	NEGQ CX
+	ANDQ $3, CX
+	JEQ  done
+	MOVL $15, DX
+	SHLL CX, DX
+	JMP  store
 done:
 	VZEROUPPER
 	MOVQ R9, done+8(FP)
