@@ -56,32 +56,39 @@ func TestDotsSetRegisters(t *testing.T) {
 func TestDotsOfInfinite(t *testing.T) {
 	prefetchAll(t)
 	eachSize(t, func(t *testing.T) {
-		const n, cols = 60, 40
-		table, _ := NewMatrix(1, cols)
-		for i := range table.Data {
-			table.Data[i] = 1
-		}
-		for at := range cols {
-			table.Data[at] = float32(math.Inf(1))
-			a, _ := NewMatrix(1, cols)
-			for i := range a.Data {
-				a.Data[i] = 1
-			}
-			for range 2 {
-				dst, _ := NewMatrix(1, n)
-				if done := dots(&dst, &a, &table, make([]int32, n)); done != n {
-					t.Fatalf("%d done", done)
-				}
-				for i, x := range dst.Data {
-					if !math.IsInf(float64(x), 1) {
-						t.Fatalf("an infinite element in column %d: product %d is %v", at, i, x)
-					}
-				}
-				a, table = table, a // the other one has it
-			}
-			table.Data[at] = 1
+		const n = 60
+		for _, cols := range []int{40, 72} {
+			infiniteDots(t, n, cols)
 		}
 	})
+}
+
+func infiniteDots(t *testing.T, n, cols int) {
+	t.Helper()
+	table, _ := NewMatrix(1, cols)
+	for i := range table.Data {
+		table.Data[i] = 1
+	}
+	for at := range cols {
+		table.Data[at] = float32(math.Inf(1))
+		a, _ := NewMatrix(1, cols)
+		for i := range a.Data {
+			a.Data[i] = 1
+		}
+		for range 2 {
+			dst, _ := NewMatrix(1, n)
+			if done := dots(&dst, &a, &table, make([]int32, n)); done != n {
+				t.Fatalf("%d done", done)
+			}
+			for i, x := range dst.Data {
+				if !math.IsInf(float64(x), 1) {
+					t.Fatalf("an infinite element in column %d: product %d is %v", at, i, x)
+				}
+			}
+			a, table = table, a // the other one has it
+		}
+		table.Data[at] = 1
+	}
 }
 
 // manyDotsStopAt has one row of a, and more ids than prefetching looks ahead.

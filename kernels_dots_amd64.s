@@ -585,8 +585,7 @@ changed:
 	NEGQ CX
 	ANDQ $3, CX
 	JEQ  done
-	MOVL $15, DX
-	SHLL CX, DX
+	SHLL CX, DX // 15 from the row before
 	JMP  store
 done:
 	VZEROUPPER
