@@ -122,6 +122,7 @@ var cases = map[string][]shape{
 	},
 	"BagSum": {
 		{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+		{vocab: 400000, dim: 300, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
 		{vocab: 1000000, dim: 64, ids: 8200, seq: 50, dist: "uniform", cache: "cold"},
 		{vocab: 50257, dim: 768, ids: 4100, seq: 10, dist: "uniform", cache: "cold"},
 		{vocab: 10000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "held"},
