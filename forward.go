@@ -27,8 +27,7 @@ type hint struct {
 	// follows says that a call has come before whose ids behind its own were those of this one.
 	follows bool
 
-	// places are, for kernels that add to a table, the linear row of each id, ascending; nil where these are all rows in
-	// their order.
+	// places are, for updates, the linear row of each id; nil where these are all rows in their order.
 	places []int
 }
 

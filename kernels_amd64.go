@@ -156,7 +156,7 @@ const linearAhead = 2 << 10
 // Rows of up to shortColumns do without: 16 windows of 32, 1,000,000, gather 9.5 so and 8.6 by SHORT_ROWS, scatter-add 10.0 and
 // 8.6. So do all where AVX-512 is not in halves, as other linear rows do there: on a Zen 5 26 of 64 12.6 so and 7.9, 13.8 and 8.7,
 // 8 of 128 32.6 and 28.6, 30.4 and 21.4, 2 of 200 42.6 and 37.0, 46.8 and 38.7, 2 of 384 76.6 and 69.9, 78.8 and 69.4. The
-// dense gradient of two workers, who take half of the columns each, 50,257 x 768, 2,048 ids: 211 and 187; 16,384: 297 and
+// dense gradient of two workers who take half of the columns each, 50,257 x 768, 2,048 ids: 211 and 187; 16,384: 297 and
 // 239; 1,000,000 x 128, 65,536: 44 and 36.
 func windowAhead(linear *Matrix) uintptr {
 	bytes := linear.Cols * 4

@@ -18,7 +18,7 @@
 //	     with R8
 //	K1   lanes of the tail (AVX-512)
 //
-// A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so. What is left of the rows is done as a
+// A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so, and those of HELD_BAGS up to 24. What is left of the rows is done as a
 // block of half as many, and so on down to one, by the bits of the number of columns; and then a tail, with AVX2 as 4, 2 and 1
 // floats, with AVX-512 as one masked vector; or all of it as BAGS_ENDS. No byte outside the rows is touched.
 //
@@ -183,7 +183,7 @@ ahead: \
 	CMPQ  R9, DX;                    \
 	JLT   ahead
 
-// BAGS does one block, size bytes wide, of all bags. The first block of a row prefetches all of it.
+// BAGS does one block, size bytes wide, of all bags. The first block of a row prefetches all of it, but for HELD_BAGS.
 #define BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, bag, anew, start, far, farWide, near, narrow, wide, ended, store) \
 	MOVQ  SI, DI;                       \
 	SUBQ  bagArgs_table(BX), DI;        \

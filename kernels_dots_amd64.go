@@ -21,8 +21,8 @@ func dotGroup() int {
 }
 
 // do does one chunk: see rowArgs.do. One row of a goes over rows of the table that are prefetched one after the other where AVX-512
-// is not in halves, and of several over rows of more than 128 columns the first does, for the others to find them in a cache. ns
-// per id on a Zen 5, all over groups of rows and so, 8,192 uniform ids (of 512 columns 4,096):
+// is not in halves, and of several over more rows of more than 128 columns than one call does the first, for the others to find
+// them in a cache. ns per id on a Zen 5, all over groups of rows and so, 8,192 uniform ids (of 512 columns 4,096):
 //
 //	rows of a           1           2           4           8           16          64
 //	1,000,000 x 16      3.25 2.71
@@ -40,7 +40,7 @@ func (d *dotArgs) do() int {
 	switch {
 	case isa.Active() != isa.AVX512:
 		return dotsAVX2(d)
-	case d.rows == 1 && d.n%4 == 0 && d.ids != nil && d.ahead > 0 && d.readable > d.ahead && fullWidth():
+	case d.rows == 1 && d.byRow():
 		return dotsOneAVX512(d)
 	}
 	return dotsAVX512(d)

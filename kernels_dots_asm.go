@@ -116,15 +116,21 @@ func (d *dotArgs) run(rows, n int) int {
 	return d.runPieces(rows, n, height, width)
 }
 
+// byRow reports whether one row of a goes over the rows of the table one by one: see do.
+func (d *dotArgs) byRow() bool {
+	return d.n%4 == 0 && d.ids != nil && d.ahead > 0 && d.readable > d.ahead && fullWidth()
+}
+
 // runPieces is run in pieces of so many rows and ids. The receiver is a value: see runPieces of rowArgs.
 func (d dotArgs) runPieces(rows, n, height, width int) int {
 	all := d
 	for j := 0; j < n; j += width {
 		d.readable = n - j
 		d.ahead = all.ahead
+		d.n = min(width, n-j)
 		step := height
-		if d.ids != nil && d.ahead > 0 && d.cols > 128 && fullWidth() {
-			step = 1 // see do
+		if d.cols > 128 && d.byRow() {
+			step = 1
 		}
 		for i := 0; i < rows; i, step = i+step, height {
 			d.n, d.rows = min(width, n-j), min(step, rows-i)

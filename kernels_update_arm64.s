@@ -5,7 +5,8 @@
 #include "rows_arm64.h"
 
 // Updates walk the rows of updateArgs, which begins with rowArgs: grad are the rows in their order, or those that places say.
-// Each row goes from left to right in blocks of 16 columns, four vectors, and a tail of 8, 4, 2 and 1 columns, by the bits of their number.
+// Each row goes from left to right in blocks of 16 columns, four vectors, and a tail of 8, 4, 2 and 1 columns, by the bits of
+// their number.
 //
 // Registers that differ from those of other row kernels:
 //	R7   in the row of the first state     R21  in the row of the table to prefetch, or 0

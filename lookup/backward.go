@@ -72,7 +72,11 @@ func backwardPass(
 	}
 	p.task, p.share = sharesRange, share
 	p.shares = rowSharesPool.Get().(*rowShares)
-	p.shares.divide(in.ids, tokens.padding, workers)
+	if !p.shares.divide(in.ids, tokens.padding, workers) {
+		rowSharesPool.Put(p.shares)
+		p.task, p.shares = backwardRange, nil
+		return p.run(op, workers, all, share)
+	}
 	parts := len(p.shares.ends)
 	if p.learns(segment) || p.learns(position) {
 		parts += (all + share - 1) / share
@@ -82,8 +86,8 @@ func backwardPass(
 	return err
 }
 
-// sharesRows reports whether workers share the gradient of tokens by its rows: whole rows are read and written faster than windows
-// of their columns, and no worker has to see to all ids. Where elements are dropped, that is done with many rows at once.
+// sharesRows reports whether workers share the gradient of tokens by its rows, for which tuning.ShareColumns has the reasons. Where
+// elements are dropped, that is done with many rows at once.
 func (p *pass) sharesRows(workers int) bool {
 	return workers > 1 && p.learns(token) && !p.tokens.byFrequency && !p.drops && p.tokens.Dim() > tuning.ShareColumns
 }
@@ -101,8 +105,9 @@ var rowSharesPool = sync.Pool{New: func() any { return new(rowShares) }}
 // chosen by more ids than others.
 const sharesEach = 8
 
-// divide divides ids, but those that are id except, into shares for so many workers.
-func (s *rowShares) divide(ids view, except, workers int) {
+// divide divides ids, but those that are id except, into shares for so many workers. It gives up if one share, of a row that most of
+// them choose, would be more than a worker's part.
+func (s *rowShares) divide(ids view, except, workers int) bool {
 	size := bits.Len(uint(sharesEach*workers - 1))
 	s.batch, s.ends = sized(s.batch, ids.n), sized(s.ends, 1<<size)
 	clear(s.ends)
@@ -111,10 +116,14 @@ func (s *rowShares) divide(ids view, except, workers int) {
 	} else {
 		countShares(s, as[uint32](ids), except, size)
 	}
-	n := 0
+	n, most := 0, 0
 	for k, count := range s.ends {
 		s.ends[k] = n
 		n += count
+		most = max(most, count)
+	}
+	if most > n/workers+sharesEach {
+		return false
 	}
 	s.ids, s.places = sized(s.ids, n), sized(s.places, n)
 	for i, id := range s.batch {
@@ -126,6 +135,7 @@ func (s *rowShares) divide(ids view, except, workers int) {
 		s.ends[k] = to + 1
 		s.ids[to], s.places[to] = id, i
 	}
+	return true
 }
 
 // countShares copies the ids, which may change meanwhile, and counts those of each share.

@@ -311,7 +311,7 @@ func (s *singles) take(g *groups, n, cols int) {
 			once++
 		}
 	}
-	if most := tuning.StraightColumns; cols <= most && (cols <= most/4 || 4*once < 3*all) {
+	if most := tuning.StraightColumns; once == 0 || cols <= most && (cols <= most/4 || 4*once < 3*all) {
 		return
 	}
 	byPlace := sized(s.ids, n) // 1 more than the id, or 0

@@ -93,7 +93,7 @@ type Update struct {
 	IDs                  unsafe.Pointer // one uint32 for each, or uint64 if they are Wide; there are some
 	Wide                 bool
 	Grad                 kernels.Matrix
-	Places               []int // ascending, the row of Grad for each id, with More behind; nil where these are all in their order
+	Places               []int // the row of Grad for each id, with More behind; nil where these are all rows in their order
 	Rate, Decay, Epsilon float32
 	Adam                 kernels.AdamStep
 	More                 int  // as of Rows

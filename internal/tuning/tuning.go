@@ -70,8 +70,8 @@ var ParallelRotaryElements = 2 << 20
 
 // ShareColumns is the number of columns up to which workers share dense gradients of tokens by columns, and not by rows, for which
 // the ids are divided first, at 1.6 ns each, and rows of the gradient come with gaps. But workers that have no cache in common slow
-// each other down where they write to different lines of a row. Two workers over one on a virtual Zen 5, by columns and by rows, at
-// 1.5 and 3 Mi elements, medians of 40 runs in which a line took 40 ns from one core to the other, and of the first table also in
+// each other down where they write to different lines of a row. How many times faster than one two workers are on a virtual Zen 5,
+// by columns and by rows, at 1.5 and then at 3 Mi elements, medians of 40 runs in which a line took 40 ns from one core to the other, and of the first table also in
 // one that began with 200, at 2 and 4 Mi, and in one with 60:
 //
 //	                     uniform                   Zipf
@@ -81,6 +81,9 @@ var ParallelRotaryElements = 2 << 20
 //	200,000 x 512        1.37 1.16   1.38 1.19     1.48 1.36   1.69 1.47
 //	300,000 x 256        1.33 1.19   1.34 1.21     1.41 1.37   1.65 1.49
 //	1,000,000 x 128      1.23 0.68   1.31 0.44     1.54 0.61   1.77 0.44
+//
+// Where one row is chosen by so many ids that it would keep one worker busy, columns are shared all the same. More than two workers
+// were not measured.
 var ShareColumns = 512
 
 // LeastElements is what a worker takes at least of the rows of a call. With 16 Ki lookups by two workers took 0.92 to 1.07 of the
@@ -192,7 +195,7 @@ var Halves = isa.Halves()
 
 // StraightColumns is the number of columns above which a step applies gradients of ids that occur once in a batch as they are,
 // and does not add them up with the others: that saves memory traffic, and takes the time to sort these ids out. So it does with
-// shorter rows, of more than a quarter of that, where three of four ids or more occur once. On a Zen 5, ns per id of a step with
+// shorter rows, of more than a quarter of that, where three of four ids or more occur once. On a Zen 5 alone, ns per id of a step with
 // SGD and with Adagrad, with these gradients as they are and with them added up, medians of 31 interleaved rounds:
 //
 //	table, ids                    occur once   AVX-512                    AVX2

@@ -1,0 +1,38 @@
+//go:build unix
+
+package rowvec
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/rowvec/rowvec/internal/guard"
+	"github.com/rowvec/rowvec/kernels"
+)
+
+// TestDotsOfOneStayWithin has more ids than a call of assembly does, with nothing behind them and behind the results.
+func TestDotsOfOneStayWithin(t *testing.T) {
+	prefetchAll(t)
+	eachSize(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		for _, cols := range []int{64, 300} {
+			table, a := someMatrix(rng, 10, cols), someMatrix(rng, 1, cols)
+			for _, n := range []int{36, 37, 217, 220, 299, 301, 1025, 1063} {
+				ids := guard.Tail[int32](guard.New(t, 4*n), n)
+				for i := range ids {
+					ids[i] = rng.Int32N(10)
+				}
+				got := Matrix{Rows: 1, Cols: n, Stride: n, Data: guard.Tail[float32](guard.New(t, 4*n), n)}
+				if done := dots(&got, &a, &table, ids); done != n {
+					t.Fatalf("%d done, want %d", done, n)
+				}
+				want, _ := NewMatrix(1, n)
+				kernels.Dots(want, a, table, ids)
+				if !slices.Equal(got.Data, want.Data) {
+					t.Errorf("%d columns, %d ids: other products", cols, n)
+				}
+			}
+		}
+	})
+}
