@@ -11,7 +11,8 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
-// TestDotsOfOneStayWithin has more ids than a call of assembly does, with nothing behind them and behind the results.
+// TestDotsOfOneStayWithin has more ids than a call of assembly does, with nothing behind them and behind the results, and ids that
+// are none with nothing before them.
 func TestDotsOfOneStayWithin(t *testing.T) {
 	prefetchAll(t)
 	eachSize(t, func(t *testing.T) {
@@ -32,6 +33,16 @@ func TestDotsOfOneStayWithin(t *testing.T) {
 				if !slices.Equal(got.Data, want.Data) {
 					t.Errorf("%d columns, %d ids: other products", cols, n)
 				}
+			}
+			ids := guard.Head[int32](guard.New(t, 4*60), 60)
+			for i := range ids {
+				if i > 20 {
+					ids[i] = -1
+				}
+			}
+			got, _ := NewMatrix(1, len(ids))
+			if done := dots(&got, &a, &table, ids); done != 21 {
+				t.Errorf("%d columns: %d ids are done in front of the first that is none, want 21", cols, done)
 			}
 		}
 	})
