@@ -697,37 +697,37 @@ spans:
 	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Z18, X18, bag, anew, start, far, farWide, near, narrow, wide, ended, store)
 
 #define BAGS_AVX512(START, FACTOR, BEGIN, TERM, END, END_LONG) \
-	MOVQ bagArgs_cols(BX), AX;    \
-	MASK;                         \
+	MOVQ bagArgs_cols(BX), AX;           \
+	MASK;                                \
 	HELD_BAGS(START, FACTOR, TERM, END); \
 	LONG_BAGS(SPAN_AVX512, FACTOR, BEGIN, TERM, END_LONG, Z17, Z18, Z19, X18); \
-	BAGS_BEGIN(blocks);           \
-	MOVQ bagArgs_left(BX), R12;   \
-	SHRQ $7, R12;                 \
-	JEQ  rest;                    \
+	BAGS_BEGIN(blocks);                  \
+	MOVQ bagArgs_left(BX), R12;          \
+	SHRQ $7, R12;                        \
+	JEQ  rest;                           \
 eight: \
-	MOVQ R12, bagArgs_blocks(BX); \
+	MOVQ R12, bagArgs_blocks(BX);        \
 	BAGS_Z(Z_8, LINES8, 512, START, FACTOR, TERM, END, bag8, anew8, start8, far8, farWide8, near8, narrow8, wide8, ended8, store8); \
-	MOVQ bagArgs_blocks(BX), R12; \
-	DECQ R12;                     \
-	JNE  eight;                   \
+	MOVQ bagArgs_blocks(BX), R12;        \
+	DECQ R12;                            \
+	JNE  eight;                          \
 rest: \
 	BAGS_ENDS(START, FACTOR, TERM, END); \
 four: \
-	TESTB $64, bagArgs_left(BX);  \
-	JEQ  two;                     \
+	TESTB $64, bagArgs_left(BX);         \
+	JEQ  two;                            \
 	BAGS_Z(Z_4, LINES4, 256, START, FACTOR, TERM, END, bag4, anew4, start4, far4, farWide4, near4, narrow4, wide4, ended4, store4); \
 two: \
-	TESTB $32, bagArgs_left(BX);  \
-	JEQ  one;                     \
+	TESTB $32, bagArgs_left(BX);         \
+	JEQ  one;                            \
 	BAGS_Z(Z_2, LINES2, 128, START, FACTOR, TERM, END, bag2, anew2, start2, far2, farWide2, near2, narrow2, wide2, ended2, store2); \
 one: \
-	TESTB $16, bagArgs_left(BX);  \
-	JEQ  tail;                    \
+	TESTB $16, bagArgs_left(BX);         \
+	JEQ  tail;                           \
 	BAGS_Z(Z_1, LINE1, 64, START, FACTOR, TERM, END, bag1, anew1, start1, far1, farWide1, near1, narrow1, wide1, ended1, store1); \
 tail: \
-	TESTB $15, bagArgs_left(BX);  \
-	JEQ  done;                    \
+	TESTB $15, bagArgs_left(BX);         \
+	JEQ  done;                           \
 	BAGS_Z(Z_TAIL, LINE1, 64, START, FACTOR, TERM, END, bagT, anewT, startT, farT, farWideT, nearT, narrowT, wideT, endedT, storeT); \
 done: \
 	BAGS_END

@@ -27,36 +27,36 @@
 
 // UPDATE_ROW finds the next rows, and those to prefetch while they are done.
 #define UPDATE_ROW(STATE1, STATE2) \
-	MOVQ rowArgs_ids(BX), R8;               \
-	PLACE(R9, DI, inOrder);                 \
-	ROW_ID;                                 \
-	STATE1(R10, R11);                       \
-	STATE2(R10, SI);                        \
-	IMULQ rowArgs_tableStride(BX), R10;     \
-	ADDQ  rowArgs_table(BX), R10;           \
-	XORL  R12, R12;                         \
-	MOVQ  rowArgs_ahead(BX), DX;            \
-	TESTQ DX, DX;                           \
-	JEQ   found;                            \
-	ADDQ  R9, DX;                           \
-	CMPQ  DX, rowArgs_readable(BX);         \
-	JGE   found;                            \
-	ID(R8, rowArgs_wide(BX), DX, R12);      \
-	STATE1(R12, R13);                       \
-	STATE2(R12, AX);                        \
-	IMULQ rowArgs_tableStride(BX), R12;     \
-	ADDQ  rowArgs_table(BX), R12;           \
-	LEAQ  const_linearAhead(DI), R8;        \
+	MOVQ rowArgs_ids(BX), R8;           \
+	PLACE(R9, DI, inOrder);             \
+	ROW_ID;                             \
+	STATE1(R10, R11);                   \
+	STATE2(R10, SI);                    \
+	IMULQ rowArgs_tableStride(BX), R10; \
+	ADDQ  rowArgs_table(BX), R10;       \
+	XORL  R12, R12;                     \
+	MOVQ  rowArgs_ahead(BX), DX;        \
+	TESTQ DX, DX;                       \
+	JEQ   found;                        \
+	ADDQ  R9, DX;                       \
+	CMPQ  DX, rowArgs_readable(BX);     \
+	JGE   found;                        \
+	ID(R8, rowArgs_wide(BX), DX, R12);  \
+	STATE1(R12, R13);                   \
+	STATE2(R12, AX);                    \
+	IMULQ rowArgs_tableStride(BX), R12; \
+	ADDQ  rowArgs_table(BX), R12;       \
+	LEAQ  const_linearAhead(DI), R8;    \
 	PLACE(DX, R8, found)
 
 // PLACE finds in row that of grad for id number pos, or goes on at inOrder, with row as it was, if there are no places.
 #define PLACE(pos, row, inOrder) \
-	CMPQ  updateArgs_places(BX), $0;       \
-	JEQ   inOrder;                         \
-	MOVQ  updateArgs_places(BX), row;      \
-	MOVQ  (row)(pos*8), row;               \
-	IMULQ rowArgs_linearStride(BX), row;   \
-	ADDQ  rowArgs_linear(BX), row;         \
+	CMPQ  updateArgs_places(BX), $0;     \
+	JEQ   inOrder;                       \
+	MOVQ  updateArgs_places(BX), row;    \
+	MOVQ  (row)(pos*8), row;             \
+	IMULQ rowArgs_linearStride(BX), row; \
+	ADDQ  rowArgs_linear(BX), row;       \
 inOrder:
 
 // What is prefetched of rows to come, off bytes behind DX: lines of one, two or three matrices by ids.
@@ -209,19 +209,19 @@ columnsDone:
 	ADDQ  $256, DX
 
 #define UPDATE_ONE(UPDATE, BLOCK, AHEAD, near) \
-	CMPQ  DX, CX;                \
-	JGE   onesDone;              \
-	AHEAD(0);                    \
+	CMPQ  DX, CX;              \
+	JGE   onesDone;            \
+	AHEAD(0);                  \
 	GRAD_AHEAD(GRAD(0), near); \
-	BLOCK(UPDATE, 0);            \
+	BLOCK(UPDATE, 0);          \
 	ADDQ  $64, DX
 
 #define GRAD(off) PREFETCHT1 off(R8)(DX*1)
 
 #define GRAD_AHEAD(LINES, near) \
 	CMPB rowArgs_fullWidth(BX), $0; \
-	JNE  near;                     \
-	LINES;                         \
+	JNE  near;                      \
+	LINES;                          \
 near:
 
 // CONSTANTS loads the constants into registers, and the bytes of a row in blocks.
@@ -273,16 +273,16 @@ single: \
 
 // ADD_PLACE finds the next rows to add, and in AX the row of grad to prefetch, if there is one, or else that of now.
 #define ADD_PLACE \
-	PLACE(R9, DI, inOrder);              \
-	ROW_ID;                              \
-	MOVQ  DI, AX;                        \
+	PLACE(R9, DI, inOrder);                \
+	ROW_ID;                                \
+	MOVQ  DI, AX;                          \
 	MOVQ  updateArgs_placesAhead(BX), R12; \
-	TESTQ R12, R12;                      \
-	JEQ   known;                         \
-	ADDQ  R9, R12;                       \
-	CMPQ  R12, rowArgs_readable(BX);     \
-	JGE   known;                         \
-	PLACE(R12, AX, known);               \
+	TESTQ R12, R12;                        \
+	JEQ   known;                           \
+	ADDQ  R9, R12;                         \
+	CMPQ  R12, rowArgs_readable(BX);       \
+	JGE   known;                           \
+	PLACE(R12, AX, known);                 \
 	ROW_TABLE(WINDOW)
 
 #define LINES_PLACE_AVX2 \

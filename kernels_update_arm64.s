@@ -25,26 +25,26 @@
 
 // UPDATE_ROW finds the next rows, and those to prefetch while they are done.
 #define UPDATE_ROW(STATE1, STATE2) \
-	ROW_ID;                \
+	ROW_ID;                          \
 	MOVD updateArgs_places(R0), R25; \
-	CBZ  R25, inOrder;     \
-	MOVD (R25)(R4<<3), R24; \
-	MOVD rowArgs_linear(R0), R25; \
-	MADD R19, R25, R24, R1; \
+	CBZ  R25, inOrder;               \
+	MOVD (R25)(R4<<3), R24;          \
+	MOVD rowArgs_linear(R0), R25;    \
+	MADD R19, R25, R24, R1;          \
 inOrder: \
-	STATE1(R5, R7);        \
-	STATE2(R5, R20);       \
-	MADD R9, R2, R5, R5;   \
-	MOVD R1, R6;           \
-	MOVD ZR, R21;          \
-	CBZ  R13, found;       \
-	ADD  R13, R4, R25;     \
-	CMP  R14, R25;         \
-	BGE  found;            \
-	ID(R3, R11, R25, R24); \
-	STATE1(R24, R22);      \
-	STATE2(R24, R23);      \
-	MADD R9, R2, R24, R21; \
+	STATE1(R5, R7);                  \
+	STATE2(R5, R20);                 \
+	MADD R9, R2, R5, R5;             \
+	MOVD R1, R6;                     \
+	MOVD ZR, R21;                    \
+	CBZ  R13, found;                 \
+	ADD  R13, R4, R25;               \
+	CMP  R14, R25;                   \
+	BGE  found;                      \
+	ID(R3, R11, R25, R24);           \
+	STATE1(R24, R22);                \
+	STATE2(R24, R23);                \
+	MADD R9, R2, R24, R21;           \
 found:
 
 // What is prefetched for each block: lines of one, two or three matrices.
