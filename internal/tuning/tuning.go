@@ -71,8 +71,9 @@ var ParallelRotaryElements = 2 << 20
 // ShareColumns is the number of columns up to which workers share dense gradients of tokens by columns, and not by rows, for which
 // the ids are divided first, at 1.6 ns each, and rows of the gradient come with gaps. But workers that have no cache in common slow
 // each other down where they write to different lines of a row. How many times faster than one two workers are on a virtual Zen 5,
-// by columns and by rows, at 1.5 and then at 3 Mi elements, medians of 40 runs in which a line took 40 ns from one core to the other, and of the first table also in
-// one that began with 200, at 2 and 4 Mi, and in one with 60:
+// by columns and by rows, at 1.5 and then at 3 Mi elements, medians of 40 runs in which a line took 40 ns from one core to the
+// other; and of the first table one run that began with 200, at 2 and 4 Mi, and one with 60, by rows with kernels that prefetched
+// nothing and four lines of the rows with gaps:
 //
 //	                     uniform                   Zipf
 //	50,257 x 768         1.41 1.25   1.39 1.26     1.34 1.42   1.50 1.52
@@ -198,21 +199,21 @@ var Halves = isa.Halves()
 // shorter rows, of more than a quarter of that, where three of four ids or more occur once. On a Zen 5 alone, ns per id of a step with
 // SGD and with Adagrad, with these gradients as they are and with them added up, medians of 31 interleaved rounds:
 //
-//	table, ids                    occur once   AVX-512                    AVX2
-//	1,000,000 x 16  8,192  Zipf       41%    10.9 9.22  12.3 10.9    10.7 8.95  11.9 10.4
-//	1,000,000 x 16  8,192  uniform    99%    11.7 10.9  14.1 13.4    11.6 10.3  14.0 13.2
-//	1,000,000 x 64  8,192  Zipf       41%    15.8 12.0  17.5 15.7    14.5 12.6  17.1 17.1
-//	   20,000 x 64  8,192  uniform    66%    15.2 13.8  18.8 18.7    15.0 14.7  21.2 22.2
-//	1,000,000 x 64  8,192  uniform    99%    19.3 19.4  28.4 33.7    18.0 21.5  38.3 37.9
-//	1,000,000 x 128 8,192  Zipf       41%    23.1 20.4  36.2 34.8    24.1 21.2  37.4 38.2
-//	   50,257 x 128 8,192  uniform    85%    31.6 30.3  52.8 58.7    30.0 28.8  54.1 61.2
-//	   50,257 x 160 8,192  Zipf       29%    22.6 22.8  30.3 32.5    24.9 29.3  36.7 40.1
-//	   10,000 x 256 8,192  uniform    44%    61.4 67.3  79.0 83.5    38.2 42.1  76.0 74.5
-//	   50,257 x 300 8,192  Zipf       29%    42.2 47.2  63.3 69.0    42.4 53.9  61.9 69.8
-//	    5,000 x 768 8,192  uniform    19%     159  172   234  231     163  173   204  211
-//	   20,000 x 768 8,192  uniform    66%     203  267   323  374     188  256   301  340
-//	   50,257 x 768 8,192  Zipf       29%     138  160   203  222     133  160   196  217
-//	   50,257 x 768   256  Zipf                88  105   169  187      87  109   171  192
+//	table, ids                    occur once  AVX-512                    AVX2
+//	1,000,000 x 16   8,192  Zipf     41%    17.8 9.15   12.6 11       11.1 9.15   12.2 10.7
+//	1,000,000 x 16   8,192  uniform  99%      11 10.9   14.6 13.8     12.4 11.2   14.5 13.8
+//	1,000,000 x 64   8,192  Zipf     41%    24.5 12.7     17 15.8     15.4 14     18.8 17.9
+//	   20,000 x 64   8,192  uniform  66%    20.4 14.2   17.3 18.1     16.2 15.2   21.7 22.9
+//	1,000,000 x 64   8,192  uniform  99%    17.8 20     28.9 32       22.7 19.8   28.4 32.2
+//	1,000,000 x 128  8,192  Zipf     41%    32.1 21.7     33 33.5     26.5 23.6   41.3 41.5
+//	   50,257 x 128  8,192  uniform  85%    30.8 31.2   49.7 63.4     34.1 30.3   53.7 57.9
+//	   50,257 x 160  8,192  Zipf     29%    24.3 26.1   30.5 35.3     27.7 31.2   37.8 40.9
+//	   10,000 x 256  8,192  uniform  44%    37.9 38.8   69.9 74.3       44 46.4   69.7 74.1
+//	   50,257 x 300  8,192  Zipf     29%    42.3 45.4   59.1 66       46.6 57     63.8 72.3
+//	    5,000 x 768  8,192  uniform  19%     155 169     227 227       165 173     208 215
+//	   20,000 x 768  8,192  uniform  66%     188 250     306 364       200 260     296 340
+//	   50,257 x 768  8,192  Zipf     29%     132 154     192 215       146 175     201 223
+//	   50,257 x 768    256  Zipf              74 98.2    146 174       100 127     198 222
 var StraightColumns = 128
 
 // Lower makes every call large and divides it, has all results written past the caches that can be, as where Halves is so, and
