@@ -81,7 +81,7 @@ func checkBags[I ID](op string, dst, table *Matrix, ids []I, offsets []int, weig
 	if err := checkIDsApart(op, "dst", dst, "offset", offsets); err != nil || len(weights) == 0 {
 		return ofOne, err
 	}
-	return ofOne, checkApart(op, "dst", dst, "weights", &Matrix{Rows: 1, Cols: len(weights), Data: weights, Stride: len(weights)})
+	return ofOne, checkVectorApart(op, "dst", dst, "weights", weights)
 }
 
 // checkOffsets checks that offsets part n ids into so many bags, and reports whether each has one. The loops over offsets that

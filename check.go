@@ -80,15 +80,27 @@ func columnsApart(a uintptr, m *Matrix, b uintptr, n *Matrix) bool {
 
 // checkIDsApart reports that dst shares memory with ids, as slices made with package unsafe may; what names one id.
 func checkIDsApart[I ID](op, dstName string, dst *Matrix, what string, ids []I) error {
-	d := extent(dst)
-	if d == 0 || len(ids) == 0 {
-		return nil
-	}
-	if rangesMeet(uintptr(unsafe.Pointer(&dst.Data[0])), uintptr(d)*4,
-		uintptr(unsafe.Pointer(&ids[0])), uintptr(len(ids))*unsafe.Sizeof(ids[0])) {
+	if meets(dst, ids) {
 		return &OverlapError{op, dstName, what + "s"}
 	}
 	return nil
+}
+
+// checkVectorApart reports that dst shares memory with a vector.
+func checkVectorApart(op, dstName string, dst *Matrix, srcName string, src []float32) error {
+	if meets(dst, src) {
+		return &OverlapError{op, dstName, srcName}
+	}
+	return nil
+}
+
+// meets reports whether m, from its first element to its last, shares memory with x.
+func meets[T any](m *Matrix, x []T) bool { return slicesMeet(m.Data[:extent(m)], x) }
+
+// slicesMeet reports whether two slices share memory.
+func slicesMeet[A, B any](a []A, b []B) bool {
+	return len(a) > 0 && len(b) > 0 && rangesMeet(uintptr(unsafe.Pointer(&a[0])), uintptr(len(a))*unsafe.Sizeof(a[0]),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(len(b))*unsafe.Sizeof(b[0]))
 }
 
 func rangesMeet(a, alen, b, blen uintptr) bool { return a < b+blen && b < a+alen }

@@ -33,23 +33,14 @@ type normArgs struct {
 	stream     bool // write dst past the caches
 }
 
-// newNormArgs returns what does not depend on the part of the matrix.
-func newNormArgs(dst, src *Matrix, gamma []float32, epsilon float32) normArgs {
+// shape sets what depends on neither the part of the matrix nor its vectors. It is done in place: arguments that a function
+// returns are copied by loads that wait for the stores before them, 4 ns of a call for one row.
+func (a *normArgs) shape(dst, src *Matrix, epsilon float32) {
 	race.WriteMatrix(dst)
 	race.ReadMatrix(src)
-	race.Read(unsafe.SliceData(gamma), dst.Cols)
-	cols := dst.Cols
-	return normArgs{
-		dstStride: uintptr(dst.Stride) * 4,
-		srcStride: uintptr(src.Stride) * 4,
-		gamma:     &gamma[0],
-		cols:      cols,
-		size:      cols * 4,
-		whole:     cols &^ 15 * 4,
-		last:      lastColumns(cols),
-		count:     float32(cols),
-		epsilon:   epsilon,
-	}
+	a.dstStride, a.srcStride = uintptr(dst.Stride)*4, uintptr(src.Stride)*4
+	a.cols, a.size, a.whole, a.last = dst.Cols, dst.Cols*4, dst.Cols&^15*4, lastColumns(dst.Cols)
+	a.count, a.epsilon = float32(dst.Cols), epsilon
 }
 
 // A row is read up to three times, and its gradient is of three matrices: a call does fewer elements than those of other
@@ -82,9 +73,11 @@ func layerNorm(dst, src *Matrix, gamma, beta []float32, epsilon float32) {
 		kernels.LayerNorm(*dst, *src, gamma, beta, epsilon)
 		return
 	}
+	race.Read(unsafe.SliceData(gamma), dst.Cols)
 	race.Read(unsafe.SliceData(beta), dst.Cols)
-	a := newNormArgs(dst, src, gamma, epsilon)
-	a.beta = &beta[0]
+	var a normArgs
+	a.shape(dst, src, epsilon)
+	a.gamma, a.beta = &gamma[0], &beta[0]
 	a.stream = dst.Cols%16 == 0 && streamsApart(dst, src)
 	rows := normRows(dst.Cols)
 	for i := 0; i < dst.Rows; i += rows {
@@ -102,9 +95,11 @@ func layerNormBackward(dSrc, dOut, src *Matrix, gamma []float32, epsilon float32
 	race.ReadMatrix(dOut)
 	race.Write(unsafe.SliceData(dGamma), dSrc.Cols)
 	race.Write(unsafe.SliceData(dBeta), dSrc.Cols)
-	a := newNormArgs(dSrc, src, gamma, epsilon)
+	race.Read(unsafe.SliceData(gamma), dSrc.Cols)
+	var a normArgs
+	a.shape(dSrc, src, epsilon)
 	a.dOutStride = uintptr(dOut.Stride) * 4
-	a.dGamma, a.dBeta = &dGamma[0], &dBeta[0]
+	a.gamma, a.dGamma, a.dBeta = &gamma[0], &dGamma[0], &dBeta[0]
 	rows := normRows(dSrc.Cols)
 	for i := 0; i < dSrc.Rows; i += rows {
 		a.dst, a.src, a.dOut = &dSrc.Data[i*dSrc.Stride], &src.Data[i*src.Stride], &dOut.Data[i*dOut.Stride]

@@ -69,6 +69,7 @@ func normaliseRows(n *forward.Normal) (done int) {
 func normaliseIDs[I uint32 | uint64](n *forward.Normal, ids []I) (done int) {
 	dst, table := &n.Dst, &n.Table
 	race.ReadRows(table, ids)
+	race.Read(unsafe.SliceData(n.Gamma), dst.Cols)
 	race.Read(unsafe.SliceData(n.Beta), dst.Cols)
 	var a sumArgs
 	a.linear, a.table, a.ids = &dst.Data[0], &table.Data[0], unsafe.Pointer(&ids[0])
@@ -98,8 +99,9 @@ func normaliseIDs[I uint32 | uint64](n *forward.Normal, ids []I) (done int) {
 		a.add = &minusZeros()[0]
 	}
 	a.addRow = uintptr(unsafe.Pointer(a.add))
-	b := fourArgs{normArgs: newNormArgs(dst, dst, n.Gamma, n.Epsilon)}
-	b.beta = &n.Beta[0]
+	var b fourArgs
+	b.shape(dst, dst, n.Epsilon)
+	b.gamma, b.beta = &n.Gamma[0], &n.Beta[0]
 	a.sums = &b.sums
 	table0 := uintptr(unsafe.Pointer(a.table))
 	next := ids[:0]

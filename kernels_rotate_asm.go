@@ -38,25 +38,18 @@ type rotateArgs struct {
 	interleaved bool
 }
 
-// newRotateArgs returns what does not depend on positions. There are rows and columns.
-func newRotateArgs(dst, src *Matrix, r Rotation, angles *Matrix) rotateArgs {
+// prepare sets what does not depend on positions, in place, as normArgs.shape does. There are rows and columns.
+func (a *rotateArgs) prepare(dst, src *Matrix, r *Rotation, angles *Matrix) {
 	dim := dst.Cols / r.Heads
-	a := rotateArgs{
-		dst:         &dst.Data[0],
-		dstStride:   uintptr(dst.Stride) * 4,
-		src:         &src.Data[0],
-		srcStride:   uintptr(src.Stride) * 4,
-		heads:       r.Heads,
-		headStride:  uintptr(dim) * 4,
-		pairs:       angles.Cols / 2,
-		half:        uintptr(angles.Cols) * 2,
-		restAt:      uintptr(angles.Cols) * 4,
-		interleaved: r.Interleaved,
-	}
+	a.dstStride, a.srcStride = uintptr(dst.Stride)*4, uintptr(src.Stride)*4
+	a.heads, a.headStride = r.Heads, uintptr(dim)*4
+	a.pairs = angles.Cols / 2
+	a.half, a.restAt = uintptr(angles.Cols)*2, uintptr(angles.Cols)*4
+	a.interleaved = r.Interleaved
 	if a.pairs > 0 {
-		a.angles, a.anglesStride = &angles.Data[0], uintptr(angles.Stride)*4
+		a.anglesStride = uintptr(angles.Stride) * 4
 	}
-	if a.dst != a.src {
+	if &dst.Data[0] != &src.Data[0] {
 		a.rest = dim - angles.Cols
 	}
 	race.WriteHeads(dst, r.Heads, angles.Cols+a.rest)
@@ -69,29 +62,33 @@ func newRotateArgs(dst, src *Matrix, r Rotation, angles *Matrix) rotateArgs {
 		a.signs[0] ^= minus
 		a.signs[1] ^= minus
 	}
-	return a
 }
 
-func rotate(dst, src *Matrix, r Rotation, angles *Matrix, start, seq int) {
+func rotate(dst, src *Matrix, r *Rotation, angles *Matrix, start, seq int) {
 	if isa.Active() == isa.Portable {
-		kernels.Rotate(*dst, *src, r, *angles, start, seq)
+		kernels.Rotate(*dst, *src, *r, *angles, start, seq)
 		return
 	}
 	race.ReadRange(angles, start, seq)
-	a := newRotateArgs(dst, src, r, angles)
+	a := rotateArgs{dst: &dst.Data[0], src: &src.Data[0]}
+	a.prepare(dst, src, r, angles)
 	if a.pairs > 0 {
-		a.angles = element(a.angles, start*angles.Stride)
+		a.angles = &angles.Data[start*angles.Stride]
 		a.anglesEnd = uintptr(seq) * a.anglesStride
 	}
 	a.run(dst.Rows)
 }
 
-func rotateAt[P ID](dst, src *Matrix, r Rotation, angles *Matrix, at []P) int {
+func rotateAt[P ID](dst, src *Matrix, r *Rotation, angles *Matrix, at []P) int {
 	if isa.Active() == isa.Portable {
-		return kernels.RotateAt(*dst, *src, r, *angles, at)
+		return kernels.RotateAt(*dst, *src, *r, *angles, at)
 	}
 	race.ReadRows(angles, at)
-	a := newRotateArgs(dst, src, r, angles)
+	a := rotateArgs{dst: &dst.Data[0], src: &src.Data[0]}
+	a.prepare(dst, src, r, angles)
+	if a.pairs > 0 {
+		a.angles = &angles.Data[0]
+	}
 	a.at, a.wide, a.limit = unsafe.Pointer(&at[0]), wide(at), idLimit[P](angles.Rows)
 	return a.run(len(at))
 }
@@ -101,9 +98,18 @@ const headElements = chunkElements / chunkRows
 
 func (a *rotateArgs) weight() int { return max(headElements, 2*a.pairs+a.rest) }
 
-// run does n rows and returns the number of rows done. Heads that are longer than a chunk are done in pieces. Receivers are
-// values: see runPieces.
-func (a rotateArgs) run(n int) int {
+// run does n rows and returns the number of rows done.
+func (a *rotateArgs) run(n int) int {
+	if n <= fewRows && a.weight()*a.heads*n <= chunkElements {
+		a.rows = n
+		return a.do()
+	}
+	return a.runPieces(n)
+}
+
+// runPieces is run of more than a call does. Heads that are longer than a chunk are done in pieces. Receivers are values: see
+// that of rowArgs.
+func (a rotateArgs) runPieces(n int) int {
 	if a.weight() <= chunkElements {
 		return a.runHeads(n)
 	}

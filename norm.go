@@ -75,9 +75,11 @@ func LayerNormBackward(dSrc, dOut, src Matrix, gamma []float32, epsilon float32,
 	if err := checkSumApart(op, "dBeta", dBeta, &dSrc, &dOut, &src, gamma); err != nil {
 		return err
 	}
-	sums := vector(dBeta)
-	if err := checkVectorApart(op, "dBeta", &sums, "dGamma", dGamma); err != nil || dSrc.Rows == 0 || dSrc.Cols == 0 {
-		return err
+	if slicesMeet(dBeta, dGamma) {
+		return &OverlapError{op, "dBeta", "dGamma"}
+	}
+	if dSrc.Rows == 0 || dSrc.Cols == 0 {
+		return nil
 	}
 	layerNormBackward(&dSrc, &dOut, &src, gamma, epsilon, dGamma, dBeta)
 	return nil
@@ -114,23 +116,18 @@ func checkNorm(op, dstName string, dst *Matrix, srcName string, src *Matrix, gam
 
 // checkSumApart checks that the gradient of a vector shares no memory with the matrices or with gamma.
 func checkSumApart(op, name string, sum []float32, dSrc, dOut, src *Matrix, gamma []float32) error {
-	m := vector(sum)
-	if err := checkApart(op, name, &m, "dSrc", dSrc); err != nil {
-		return err
+	other := ""
+	switch {
+	case meets(dSrc, sum):
+		other = "dSrc"
+	case meets(dOut, sum):
+		other = "dOut"
+	case meets(src, sum):
+		other = "src"
+	case slicesMeet(sum, gamma):
+		other = "gamma"
+	default:
+		return nil
 	}
-	if err := checkApart(op, name, &m, "dOut", dOut); err != nil {
-		return err
-	}
-	if err := checkApart(op, name, &m, "src", src); err != nil {
-		return err
-	}
-	return checkVectorApart(op, name, &m, "gamma", gamma)
+	return &OverlapError{op, name, other}
 }
-
-func checkVectorApart(op, dstName string, dst *Matrix, srcName string, src []float32) error {
-	m := vector(src)
-	return checkApart(op, dstName, dst, srcName, &m)
-}
-
-// vector returns x as a matrix of one row.
-func vector(x []float32) Matrix { return Matrix{Rows: 1, Cols: len(x), Data: x, Stride: len(x)} }

@@ -34,7 +34,7 @@ func Rotate(dst, src Matrix, r Rotation, angles Matrix, start, seq int) error {
 	if err := checkRotateApart(op, &dst, &src, &angles); err != nil || dst.Cols == 0 {
 		return err
 	}
-	rotate(&dst, &src, r, &angles, start, seq)
+	rotate(&dst, &src, &r, &angles, start, seq)
 	return nil
 }
 
@@ -59,7 +59,7 @@ func RotateAt[P ID](dst, src Matrix, r Rotation, angles Matrix, at []P) error {
 	if err := checkIDsApart(op, "dst", &dst, "position id", at); err != nil || dst.Rows == 0 || dst.Cols == 0 {
 		return err
 	}
-	return checkDone(op, rotateAt(&dst, &src, r, &angles, at), len(at))
+	return checkDone(op, rotateAt(&dst, &src, &r, &angles, at), len(at))
 }
 
 func checkRotate(op string, dst, src *Matrix, r *Rotation, angles *Matrix) error {

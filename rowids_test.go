@@ -153,7 +153,7 @@ func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
 			rotated, r := rowsOf(rows, 0, len(ids)), Rotation{Heads: 1}
 			angles := Matrix{Rows: table.Rows, Cols: cols &^ 1, Data: table.Data, Stride: cols}
 			for name, done := range map[string]int{
-				"rotateAt":           rotateAt(&rotated, &rotated, r, &angles, ids),
+				"rotateAt":           rotateAt(&rotated, &rotated, &r, &angles, ids),
 				"gather":             gather(&rows, &table, ids, &hint{}),
 				"gatherScaled":       gatherScaled(&rows, &table, ids, 2, &hint{}),
 				"scatterAdd":         scatterAdd(&table, ids, 2, &rows, &hint{}),

@@ -89,9 +89,9 @@ func TestStops(t *testing.T) {
 				"dots": func(*hint) int {
 					return dots(&Matrix{Rows: 2, Cols: n, Stride: n, Data: make([]float32, 2*n)}, m(2), table, ids)
 				},
-				"rotateAt": func(*hint) int { return rotateAt(dst, linear, Rotation{Heads: 1}, &angles, at) },
+				"rotateAt": func(*hint) int { return rotateAt(dst, linear, &Rotation{Heads: 1}, &angles, at) },
 				"rotateAt, interleaved": func(*hint) int {
-					return rotateAt(dst, linear, Rotation{Heads: 1, Interleaved: true}, &angles, at)
+					return rotateAt(dst, linear, &Rotation{Heads: 1, Interleaved: true}, &angles, at)
 				},
 				"normalise": func(*hint) int {
 					return normaliseRows(&forward.Normal{

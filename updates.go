@@ -73,9 +73,13 @@ func UpdateRowAdagrad[I ID](table Matrix, sums []float32, ids []I, grad Matrix, 
 	if err := checkEqual(op, "len(sums)", "", len(sums), table.Rows); err != nil || table.Cols == 0 {
 		return err
 	}
-	column := Matrix{Rows: len(sums), Cols: 1, Data: sums, Stride: 1}
-	if err := checkStateApart(op, "sums", &column, &table, ids, &grad); err != nil {
-		return err
+	switch {
+	case meets(&table, sums):
+		return &OverlapError{op, "sums", "table"}
+	case meets(&grad, sums):
+		return &OverlapError{op, "sums", "grad"}
+	case slicesMeet(sums, ids):
+		return &OverlapError{op, "sums", "ids"}
 	}
 	return checkDone(op, updateRowAdagrad(&table, sums, ids, &grad, rate, epsilon, &hint{}), len(ids))
 }
@@ -124,10 +128,6 @@ func checkState[I ID](op, name string, state, table *Matrix, ids []I, grad *Matr
 	if err := checkEqual(op, name, ".Cols", state.Cols, table.Cols); err != nil {
 		return err
 	}
-	return checkStateApart(op, name, state, table, ids, grad)
-}
-
-func checkStateApart[I ID](op, name string, state, table *Matrix, ids []I, grad *Matrix) error {
 	if err := checkApart(op, name, state, "table", table); err != nil {
 		return err
 	}

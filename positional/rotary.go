@@ -334,7 +334,7 @@ func (r *Rotary) checkApart(op, srcName string, dst, src rowvec.Matrix) error {
 //	  16 tokens, 1 head    457  276    406  304    408  357    738  460
 //	16 tokens, 12 heads   1547 1123   1438 1099   1294 1220   1337 1408
 func (r *Rotary) rotateFew(dst, src rowvec.Matrix, heads, seq, start int, inverse bool) bool {
-	if !r.takesFew(dst, seq) || start < 0 || start > math.MaxInt-seq {
+	if !r.takesFew(dst.Rows, dst.Cols, seq) || start < 0 || start > math.MaxInt-seq {
 		return false
 	}
 	rotation := rowvec.Rotation{Heads: heads, Interleaved: r.interleaved, Inverse: inverse}
@@ -349,16 +349,16 @@ func (r *Rotary) rotateFew(dst, src rowvec.Matrix, heads, seq, start int, invers
 
 // rotateFewAt is to rotateAt what rotateFew is to rotate, for positions in a table.
 func (r *Rotary) rotateFewAt(dst, src rowvec.Matrix, heads int, at []int, inverse bool) bool {
-	if !r.takesFew(dst, len(at)) || slices.Max(at) >= r.table.Rows {
+	if !r.takesFew(dst.Rows, dst.Cols, len(at)) || slices.Max(at) >= r.table.Rows {
 		return false
 	}
 	rotation := rowvec.Rotation{Heads: heads, Interleaved: r.interleaved, Inverse: inverse}
 	return rowvec.RotateAt(dst, src, rotation, r.table, at) == nil
 }
 
-// takesFew reports whether n positions are few, rows of dst are for one worker, and no length decides on the turns.
-func (r *Rotary) takesFew(dst rowvec.Matrix, n int) bool {
-	return n > 0 && n <= mostPositions && dst.Cols >= r.dim && r.workersFor(dst) == 1 &&
+// takesFew reports whether n positions are few, so many rows and columns are for one worker, and no length decides on the turns.
+func (r *Rotary) takesFew(rows, cols, n int) bool {
+	return n > 0 && n <= mostPositions && cols >= r.dim && r.workersFor(rows, cols) == 1 &&
 		(r.scaling == nil || !r.scaling.ByLength())
 }
 
@@ -381,7 +381,7 @@ func (r *Rotary) rotate(op, srcName string, dst, src rowvec.Matrix, heads, seq, 
 	}
 	p := r.begin(t, dst, src, heads, inverse)
 	p.seq, p.start = seq, start
-	workers, batch := min(r.workersFor(dst), dst.Rows), dst.Rows/seq
+	workers, batch := min(r.workersFor(dst.Rows, dst.Cols), dst.Rows), dst.Rows/seq
 	p.groups = 1
 	if workers > 1 {
 		for p.pieces()*batch < 4*workers && p.size > leastPositions {
@@ -424,7 +424,7 @@ func (r *Rotary) rotateAt(op, srcName string, dst, src rowvec.Matrix, heads int,
 	}
 	p := r.begin(t, dst, src, heads, inverse)
 	p.at = at
-	workers := r.workersFor(dst)
+	workers := r.workersFor(dst.Rows, dst.Cols)
 	if workers > 1 {
 		p.size = min(p.size, max(leastPositions, dst.Rows/workers/4))
 	}
@@ -432,8 +432,8 @@ func (r *Rotary) rotateAt(op, srcName string, dst, src rowvec.Matrix, heads int,
 }
 
 // workersFor returns how many workers share a call.
-func (r *Rotary) workersFor(dst rowvec.Matrix) int {
-	if dst.Rows < tuning.ParallelRotaryElements/dst.Cols {
+func (r *Rotary) workersFor(rows, cols int) int {
+	if rows < tuning.ParallelRotaryElements/cols {
 		return 1
 	}
 	return r.workers
