@@ -13,7 +13,7 @@ func init() {
 	forward.Normalises = normalises
 	forward.ScatterAdd = scatterRows
 	forward.Copy = copyRows
-	forward.Dropout = func(d forward.Drop) bool { return dropoutMeanwhile(&d) }
+	forward.Dropout = func(d forward.Drop) bool { return dropoutMeanwhile(&d.Dst, &d.Src, &d.Mask, d.Stream, &d.Next) }
 	forward.Apply = applyUpdate
 	forward.Sinusoids = streamSinusoids
 	forward.Anchors = anchors

@@ -58,14 +58,10 @@ const (
 // stores and by a copy: dim 32 18 and 26, 40 27 and 32, 200 111 and 87; by blocks and by a copy: 64 21 and 31, 96 38 and 44.
 const streamColumns = 64
 
-// newDropoutArgs returns what does not depend on the part of the matrix.
-func newDropoutArgs(dst, src *Matrix, mask *Mask) dropoutArgs {
-	a := dropoutArgs{
-		dstStride: uintptr(dst.Stride) * 4,
-		srcStride: uintptr(src.Stride) * 4,
-		threshold: mask.Threshold(),
-		scale:     mask.Scale(),
-	}
+// prepare sets what does not depend on the part of the matrix, in place, as normArgs.shape does.
+func (a *dropoutArgs) prepare(dst, src *Matrix, mask *Mask) {
+	a.dstStride, a.srcStride = uintptr(dst.Stride)*4, uintptr(src.Stride)*4
+	a.threshold, a.scale = mask.Threshold(), mask.Scale()
 	k0, k1 := uint32(mask.Seed), uint32(mask.Seed>>32)
 	for i := range a.keys {
 		a.keys[i] = [2]uint32{k0, k1}
@@ -77,7 +73,6 @@ func newDropoutArgs(dst, src *Matrix, mask *Mask) dropoutArgs {
 	a.start = high ^ a.keys[0][0]
 	a.first = uint32(stream>>32) ^ a.keys[0][1]
 	a.second = low ^ a.keys[1][0]
-	return a
 }
 
 // dropout prefetches the next rows of large matrices, and writes results that are not in place past the caches. On a Zen 5, ns per
@@ -85,7 +80,7 @@ func newDropoutArgs(dst, src *Matrix, mask *Mask) dropoutArgs {
 // 233, 129 and 56, 100,000 x 256 88 and 70, 119 and 97, 75 and 57; with AVX2, out of place and in place, 292 and 161, 169 and 162,
 // 213 and 86, 143 and 74. In cache the prefetches would cost: 64 x 768 42.7 and 54.4.
 func dropout(dst, src *Matrix, mask *Mask) {
-	dropoutMeanwhile(&forward.Drop{Dst: *dst, Src: *src, Mask: *mask, Stream: streamsApart(dst, src)})
+	dropoutMeanwhile(dst, src, mask, streamsApart(dst, src), &forward.Next{})
 }
 
 // streamsApart reports whether dst is a large result that is not in place, and can be written past the caches by whole lines.
@@ -93,23 +88,23 @@ func streamsApart(dst, src *Matrix) bool {
 	return large(dst) && &dst.Data[0] != &src.Data[0] && streamsBlocks(dst)
 }
 
-// dropoutMeanwhile is dropout, and meanwhile fetches the rows of d.Next into the second-level cache. It reports whether it
-// has: not what sits in cache anyway, nor more than the cache would hold.
-func dropoutMeanwhile(d *forward.Drop) bool {
-	dst, src, next := &d.Dst, &d.Src, &d.Next
-	if isa.Active() == isa.Portable || d.Mask.Threshold() == 0 {
-		kernels.Dropout(*dst, *src, d.Mask)
+// dropoutMeanwhile is dropout as forward.Drop has it: it fetches next meanwhile, and reports whether it has, which is not what
+// sits in cache anyway, nor more than the cache would hold.
+func dropoutMeanwhile(dst, src *Matrix, mask *Mask, stream bool, next *forward.Next) bool {
+	if isa.Active() == isa.Portable || mask.Threshold() == 0 {
+		kernels.Dropout(*dst, *src, *mask)
 		return false
 	}
-	stream := d.Stream && dst.Cols >= streamColumns && streams(dst) && (streamsBlocks(dst) || streamsRows(dst))
+	stream = stream && dst.Cols >= streamColumns && streams(dst) && (streamsBlocks(dst) || streamsRows(dst))
 	if stream && !streamsBlocks(dst) {
-		fetched := dropoutMeanwhile(&forward.Drop{Dst: *src, Src: *src, Mask: d.Mask, Next: *next})
+		fetched := dropoutMeanwhile(src, src, mask, false, next)
 		copyRows(*dst, *src)
 		return fetched
 	}
 	race.WriteMatrix(dst)
 	race.ReadMatrix(src)
-	a := newDropoutArgs(dst, src, &d.Mask)
+	var a dropoutArgs
+	a.prepare(dst, src, mask)
 	a.stream, a.ahead = stream, large(src) && src.Cols >= dropoutBlock
 	ids := next.Rows
 	if ids*dst.Cols > longBytes/4 || cached(&next.Table) {
@@ -125,10 +120,10 @@ func dropoutMeanwhile(d *forward.Drop) bool {
 	rows := min(fewRows, max(1, chunkElements/((cols+dropoutBlock-1)&^(dropoutBlock-1))))
 	for j := 0; j < dst.Cols; j += cols {
 		a.cols = min(cols, dst.Cols-j)
-		a.block = uint32((d.Mask.Col + j) / 16)
+		a.block = uint32((mask.Col + j) / 16)
 		for i := 0; i < dst.Rows; i += a.rows {
 			a.dst, a.src = &dst.Data[i*dst.Stride+j], &src.Data[i*src.Stride+j]
-			a.row = uint32(d.Mask.Row + i)
+			a.row = uint32(mask.Row + i)
 			a.rows = min(rows, dst.Rows-i)
 			a.ids = nil
 			if i < ids {

@@ -9,7 +9,7 @@ import (
 
 func dropout(dst, src *Matrix, mask *Mask) { kernels.Dropout(*dst, *src, *mask) }
 
-func dropoutMeanwhile(d *forward.Drop) bool {
-	dropout(&d.Dst, &d.Src, &d.Mask)
+func dropoutMeanwhile(dst, src *Matrix, mask *Mask, _ bool, _ *forward.Next) bool {
+	dropout(dst, src, mask)
 	return false
 }

@@ -78,7 +78,8 @@ func TestDropoutKeepsToItsArguments(t *testing.T) {
 		x := struct {
 			dropoutArgs
 			behind uint64
-		}{newDropoutArgs(&dst, &dst, &Mask{P: 0.5}), math.MaxUint64}
+		}{behind: math.MaxUint64}
+		x.prepare(&dst, &dst, &Mask{P: 0.5})
 		x.dst, x.src, x.rows, x.cols = &dst.Data[0], &dst.Data[0], dst.Rows, dst.Cols
 		if x.do(); x.behind != math.MaxUint64 {
 			t.Errorf("behind the arguments is %#x", x.behind)
