@@ -42,6 +42,11 @@ type rowArgs struct {
 	// line, linear rows are left to the processor's own prefetcher.
 	fullWidth bool
 
+	abreast bool // rows that come line by line come four abreast, with AVX-512: see tuning.AbreastColumns
+	//lint:ignore U1000 for the assembly alone
+	steps   [4]uintptr // how far each of the four is behind the next, and the last behind the next line of the first
+	quarter uintptr    // bytes that are prefetched of each while a row is done
+
 	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
 
 	// Embed adds rows of a second table, either chosen by ids of their own or, where at is nil, first, first+1, ...
@@ -112,6 +117,9 @@ func (a rowArgs) runPieces(k op, n, cols int) int {
 // runChunks is run in chunks of whole rows.
 func (a rowArgs) runChunks(k op, n int) int {
 	rows := min(chunkRows, max(1, chunkElements/a.cols))
+	if a.abreast {
+		rows &^= 3 // they are at least chunkElements/abreastMost
+	}
 	for first, piece := 0, a; ; first += piece.n {
 		piece = a.chunk(first, min(rows, n-first))
 		if done := piece.do(k); done < piece.n || first+piece.n == n {
@@ -258,6 +266,7 @@ const (
 	aheadFew    = 32
 	earlyRows   = 24
 	endColumns  = 128 // up to which END_ROWS goes
+	abreastMost = 8 << 10
 )
 
 // halves reports whether kernels run on AVX-512 that does vectors in halves, and fullWidth whether on one that does not.
@@ -399,6 +408,11 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 		early = earlyRows
 	}
 	fetch(table, ids, ahead, h)
+	a.abreast = ahead > 0 && burst == 0 && goesAbreast(table.Cols, len(ids)+h.more, stream)
+	if a.abreast {
+		ahead = max(ahead, 4)
+		a.quarter = uintptr(table.Cols+63) / 64 * 64
+	}
 	window := uintptr(0)
 	if ahead > 0 {
 		window = windowAhead(linear)
@@ -408,6 +422,15 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
 	a.stream, a.fullWidth = stream, fullWidth()
+}
+
+// goesAbreast reports whether rows of so many columns that come line by line are to come four abreast, for so many ids.
+func goesAbreast(cols, ids int, stream bool) bool {
+	least := tuning.AbreastColumns
+	if !stream {
+		least *= 2
+	}
+	return fullWidth() && cols > least && cols <= abreastMost && ids >= tuning.AbreastIDs
 }
 
 // idLimit returns the number that ids read as unsigned must be below: rows, but never one that a negative id of 32 bits

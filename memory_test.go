@@ -843,7 +843,7 @@ func TestMemoryOfChunks(t *testing.T) {
 }
 
 // TestMemoryOfPrefetches has tables so large that rows are prefetched, by ids that are looked at before they are due: fewer
-// and more of them than that looks ahead, with rows that are prefetched at once, in part and line by line, and a few more
+// and more of them than that looks ahead, with rows that are prefetched at once, in part, line by line and abreast, and a few more
 // than one call of assembly does.
 func TestMemoryOfPrefetches(t *testing.T) {
 	large(t)
@@ -860,18 +860,25 @@ func TestMemoryOfPrefetches(t *testing.T) {
 		}
 		for i, s := range []extent{
 			{dim: 5}, {dim: 16}, {dim: 20}, {dim: 32}, {dim: 33}, {dim: 39, gap: 1}, {dim: 64, gap: 1}, {dim: 90}, {dim: 100}, {dim: 100, gap: 1},
-			{dim: 128}, {dim: 300, gap: 1}, {dim: 600}, {dim: 1100},
+			{dim: 128}, {dim: 300, gap: 1}, {dim: 600}, {dim: 704}, {dim: 1100},
 		} {
 			lengths := []int{1, 2, 7, 8, 9, 17, 31, 32, 33, 34, 40, 42}
 			switch {
-			case s.dim > 1000:
+			case s.dim > 600:
 				lengths = append(lengths, kernel.piece/s.dim+2)
 			case s.dim <= 128: // of which more have one ahead than have not
 				lengths = append(lengths, 100)
 			}
 			for _, n := range lengths {
 				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1
-				m.try(t, levels, idTables[(i+n)%len(idTables)], k, s)
+				table := idTables[(i+n)%len(idTables)]
+				m.try(t, levels, table, k, s)
+				if s.dim > 600 { // past the caches too, where there are whole lines
+					undo := tuning.Lower()
+					tuning.Halves = false
+					m.try(t, levels, table, k, s)
+					undo()
+				}
 			}
 		}
 	}

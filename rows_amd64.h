@@ -146,8 +146,8 @@ done: \
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and then
 // TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block, and once
 // more where something is left behind the last. In rows that have blocks of mixedBytes at most in front of the last, AHEAD does
-// them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK. SPLIT prepares for all rows, with
-// the number of columns in AX, which COLUMNS finds in cols.
+// them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK; in longer ones, LONG does. SPLIT
+// prepares for all rows, with the number of columns in AX, which COLUMNS finds in cols.
 
 #define SPLIT(size) \
 	LEAQ (AX*4), CX;        \
@@ -202,7 +202,13 @@ ahead: \
 	LINES;        \
 	BLOCK(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
 
-#define COLUMNS(KERNEL, STORE, BLOCK, LINES, AHEAD, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+#define LONG_LINES(KERNEL, STORE, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+longAhead: \
+	LINES;                                            \
+	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT   longAhead
+
+#define COLUMNS(KERNEL, STORE, BLOCK, LINES, AHEAD, LONG, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	XORL  DX, DX;                                     \
 	TESTQ CX, CX;                                     \
 	JEQ   tail;                                       \
@@ -214,11 +220,9 @@ ahead: \
 	AHEAD(KERNEL, STORE, BLOCK, LINES, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 	JMP   aheadDone;                                  \
 long: \
-	NEAR_BLOCKS(KERNEL, STORE, IN_ORDER, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longBlock, longAhead); \
-longAhead: \
-	LINES;                                            \
-	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT   longAhead;                                  \
+	NEAR_BLOCKS(KERNEL, STORE, IN_ORDER, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longBlock, longRow); \
+longRow: \
+	LONG(KERNEL, STORE, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 aheadDone: \
 	TESTL $(size-1), cols;                            \
 	JEQ   vectors;                                    \
@@ -272,13 +276,13 @@ single: \
 	WINDOW(64)
 
 #define COLUMNS_WINDOW_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX2, AHEAD_LOOP, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX2, AHEAD_LOOP, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_STREAM_AVX2(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, AHEAD_LOOP, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -338,6 +342,93 @@ single: \
 	LINEAR(128);                    \
 	LINEAR(192)
 
+// ROW_ABREAST and ROW_STREAM_ABREAST are ROW and ROW_STREAM where rowArgs.abreast may have the rows to come prefetched abreast: of
+// four of them, the first of which comes rowArgs.ahead rows later, a quarter while each of four rows is done. R12 goes along their
+// lines, first those of the first quarter, by rowArgs.steps: LONG_ABREAST does that where LONG_LINES goes along one row.
+
+#define ROW_ABREAST \
+	ROW_ID;        \
+	TABLE_ABREAST; \
+	ROW_TABLE(LINEAR)
+
+#define ROW_STREAM_ABREAST \
+	ROW_ID;        \
+	TABLE_ABREAST; \
+	ROW_TABLE(NO_LINEAR)
+
+#define TABLE_ABREAST \
+	CMPB  rowArgs_abreast(BX), $0;            \
+	JEQ   single;                             \
+	IMULQ rowArgs_tableStride(BX), R10;       \
+	ADDQ  SI, R10;                            \
+	TESTQ $3, R9;                             \
+	JNE   quarter;                            \
+	XORL  R12, R12;                           \
+	MOVQ  R9, DX;                             \
+	ADDQ  rowArgs_ahead(BX), DX;              \
+	CMPQ  DX, rowArgs_readable(BX);           \
+	JGE   abreast;                            \
+	ABREAST_ID;                               \
+	MOVQ  R12, rowArgs_next(BX);              \
+	MOVQ  R12, rowArgs_steps(BX);             \
+	ABREAST_NEXT(0, 8);                       \
+	ABREAST_NEXT(8, 16);                      \
+	ABREAST_NEXT(16, 24);                     \
+	MOVQ  rowArgs_next(BX), R12;              \
+	SUBQ  R12, (rowArgs_steps+24)(BX);        \
+	SUBQ  $64, (rowArgs_steps+24)(BX);        \
+	ADDQ  SI, R12;                            \
+	JMP   abreast;                            \
+quarter: \
+	MOVQ  rowArgs_next(BX), R12;              \
+	TESTQ R12, R12;                           \
+	JEQ   found;                              \
+	ADDQ  rowArgs_quarter(BX), R12;           \
+abreast: \
+	MOVQ  R12, rowArgs_next(BX);              \
+	JMP   found;                              \
+single:
+
+// ABREAST_ID has in R12 how far the row of id number DX is behind row 0, and ABREAST_NEXT that of the next one, or once more of the
+// last that may be read; the step to it is how far it is in front of the row before.
+
+#define ABREAST_ID \
+	ID(R8, rowArgs_wide(BX), DX, R12); \
+	IMULQ rowArgs_tableStride(BX), R12
+
+#define ABREAST_NEXT(before, at) \
+	INCQ DX;                               \
+	CMPQ DX, rowArgs_readable(BX);         \
+	JLT  2(PC);                            \
+	DECQ DX;                               \
+	ABREAST_ID;                            \
+	SUBQ R12, (rowArgs_steps+before)(BX);  \
+	MOVQ R12, (rowArgs_steps+at)(BX)
+
+#define LINES_ABREAST \
+	PREFETCHT1 (R12);                 \
+	SUBQ (rowArgs_steps+0)(BX), R12;  \
+	PREFETCHT1 (R12);                 \
+	SUBQ (rowArgs_steps+8)(BX), R12;  \
+	PREFETCHT1 (R12);                 \
+	SUBQ (rowArgs_steps+16)(BX), R12; \
+	PREFETCHT1 (R12);                 \
+	SUBQ (rowArgs_steps+24)(BX), R12
+
+#define LONG_ABREAST(KERNEL, STORE, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	CMPB rowArgs_abreast(BX), $0; \
+	JEQ  longAhead;               \
+	PCALIGN $64;                  \
+longAbreast: \
+	LINES_ABREAST;                \
+	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT  longAbreast;             \
+	TESTL $(size-1), cols;        \
+	JEQ  vectors;                 \
+	LINES_ABREAST;                \
+	JMP  vectors;                 \
+	LONG_LINES(KERNEL, STORE, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
+
 #define LINES_WINDOW_AVX512 \
 	FOUR_LINES;  \
 	WINDOW(0);   \
@@ -346,13 +437,13 @@ single: \
 	WINDOW(192)
 
 #define COLUMNS_WINDOW_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX512, AHEAD_FOUR, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_WINDOW_AVX512, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_STREAM_AVX512(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, AHEAD_FOUR, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX512, AHEAD_FOUR, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, LINES_AVX512, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \
