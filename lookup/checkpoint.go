@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/rowvec/rowvec"
@@ -18,7 +20,8 @@ import (
 )
 
 // ChecksumKey is the key in the metadata of a file under which Save leaves the checksum that Load looks at: the CRC-32C
-// (Castagnoli) of all bytes behind the header, as eight lower-case hexadecimal digits.
+// (Castagnoli) of all bytes behind the header, and then of the other metadata, keys ascending, each key and each value with
+// a byte 0 behind it, as eight lower-case hexadecimal digits.
 const ChecksumKey = "rowvec.crc32c"
 
 // FormatError reports a file that is no valid safetensors file, that is damaged, or that does not hold what is asked for;
@@ -43,7 +46,8 @@ const pieceBytes = 256 << 10
 // until then it has a name of its own in the same directory. Where path is a symbolic link, to a file or to nothing, it
 // takes the place of the link; whatever else is at path, such as a device, is an error. After an error the file at path is
 // as it was, unless the error says that it has been replaced: where a directory may be written to but not opened, nobody
-// can tell whether the new name is on the disk. Nobody may change the tensors meanwhile.
+// can tell whether the new name is on the disk. Nobody may change the tensors meanwhile. Tensors that share memory are written
+// each for itself, but Load refuses to read into such: a table that is tied to another belongs among them once.
 //
 // Errors: ShapeError for a tensor whose fields contradict each other, and for a Vector that has neither one row nor one
 // column; those of the file system, wrapped; and FormatError for names that are not unique, that are "__metadata__", or are
@@ -88,7 +92,7 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 		if err != nil {
 			return err
 		}
-		last, err := header(sum) // as long as the first
+		last, err := header(sumMetadata(sum, metadata)) // as long as the first
 		if err != nil {
 			return err
 		}
@@ -102,6 +106,16 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumMetadata goes on with the checksum of the data over the metadata, but for the checksum itself.
+func sumMetadata(sum uint32, metadata map[string]string) uint32 {
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if key != ChecksumKey {
+			sum = crc32.Update(sum, castagnoli, []byte(key+"\x00"+metadata[key]+"\x00"))
+		}
+	}
+	return sum
+}
 
 // writeData writes the elements of the tensors in little-endian order and returns their checksum.
 func writeData(w io.Writer, tensors []Parameter) (sum uint32, err error) {
@@ -146,18 +160,18 @@ func rowsIn(m rowvec.Matrix) int {
 // matrix has a single row or column. What lies between rows is left alone; all bits are kept.
 //
 // Everything is checked before the first element is changed, also the checksum, if the file has one, by a first pass over
-// all of its data: after a FormatError nothing has changed. A file that changes, or that cannot be read any more, while it
+// all of its data, and of its metadata: after a FormatError nothing has changed. A file that changes, or that cannot be read any more, while it
 // is read for the second time, leaves the tensors partly written; the error says so.
 //
 // Errors: FormatError, also for names that are not unique; those of the file system, wrapped, so that errors.Is finds
-// fs.ErrNotExist; ShapeError for a tensor whose fields contradict each other; OverlapError for two that share memory.
+// fs.ErrNotExist, also for whatever else is at path, such as a directory or a named pipe, of which none is opened; ShapeError for a tensor whose fields contradict each other; OverlapError for two that share memory.
 func Load(path string, tensors []Parameter) (metadata map[string]string, err error) {
 	const op = "lookup.Load"
 	wanted, err := byName(op, path, tensors)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("rowvec: %s: %w", op, err)
 	}
@@ -170,6 +184,18 @@ func Load(path string, tensors []Parameter) (metadata map[string]string, err err
 		return nil, fmt.Errorf("rowvec: %s: %w", op, err)
 	}
 	return metadata, nil
+}
+
+// openFile opens a file to read, and nothing else: to open a named pipe would wait for somebody to write to it.
+func openFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: replace.ErrNotRegular}
+	}
+	return os.Open(path)
 }
 
 // byName checks the tensors that are to be loaded.
@@ -216,9 +242,9 @@ func load(f *os.File, wanted map[string]rowvec.Matrix) (map[string]string, error
 		if err != nil || text != fmt.Sprintf("%08x", want) {
 			return nil, safetensors.Error("the checksum of the data is not eight hexadecimal digits: " + safetensors.Quote(text))
 		}
-		if sum.Sum32() != uint32(want) {
-			return nil, safetensors.Error(fmt.Sprintf("the data are damaged: their checksum is %08x and should be %08x",
-				sum.Sum32(), want))
+		if got := sumMetadata(sum.Sum32(), header.Metadata); got != uint32(want) {
+			return nil, safetensors.Error(fmt.Sprintf("the data or the metadata are damaged: their checksum is %08x and should be %08x",
+				got, want))
 		}
 		delete(header.Metadata, ChecksumKey)
 	}

@@ -158,7 +158,7 @@ func TestVectors(t *testing.T) {
 
 // golden is a file written by hand from the description of the format, its checksum computed bit by bit.
 const golden = "\xb0\x00\x00\x00\x00\x00\x00\x00" +
-	`{"__metadata__":{"rowvec.crc32c":"0e74546d","step":"7"},` +
+	`{"__metadata__":{"rowvec.crc32c":"b3acb928","step":"7"},` +
 	`"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},` +
 	`"b":{"dtype":"F32","shape":[1,1],"data_offsets":[16,20]}}` + "       " +
 	"\x00\x00\x80\x3f" + "\x00\x00\x00\x80" + "\x01\x00\x80\xff" + "\x00\x00\x00\xc0" + "\x01\x00\x00\x00"
@@ -241,7 +241,7 @@ func TestLoadMisuse(t *testing.T) {
 		{foreign(`{"__metadata__":{"rowvec.crc32c":"0000000"},`+a+`}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
 			`the checksum of the data is not eight hexadecimal digits: "0000000"`},
 		{foreign(`{"__metadata__":{"rowvec.crc32c":"00000000"},`+a+`}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
-			"the data are damaged: their checksum is "},
+			"the data or the metadata are damaged: their checksum is "},
 		{[]byte("no such thing as a checkpoint"), nil, "the length of the header is"},
 		{nil, nil, "0 bytes are too short for a safetensors file"},
 	} {
@@ -431,16 +431,33 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestChecksum computes it anew from the file.
+// TestChecksum computes it anew from the file, and has Load refuse metadata of which a digit has changed.
 func TestChecksum(t *testing.T) {
-	path := save(t, []lookup.Parameter{{Name: "a", Value: bitsOf(1, 700, 333, 1)}}, nil)
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := 8 + binary.LittleEndian.Uint64(file)
-	sum := crc32.Checksum(file[data:], crc32.MakeTable(crc32.Castagnoli))
-	if want := fmt.Sprintf(`{"__metadata__":{"%s":"%08x"}`, lookup.ChecksumKey, sum); data%8 != 0 || !bytes.HasPrefix(file[8:], []byte(want)) {
-		t.Errorf("%.80q, want %s", file, want)
+	tensors := []lookup.Parameter{{Name: "a", Value: bitsOf(1, 700, 333, 1)}}
+	for _, metadata := range []map[string]string{nil, {"steps": "1000", "format": "pt"}} {
+		path := save(t, tensors, metadata)
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := 8 + binary.LittleEndian.Uint64(file)
+		table := crc32.MakeTable(crc32.Castagnoli)
+		sum := crc32.Checksum(file[data:], table)
+		if metadata != nil {
+			sum = crc32.Update(sum, table, []byte("format\x00pt\x00steps\x001000\x00"))
+		}
+		if want := fmt.Sprintf(`"%s":"%08x"`, lookup.ChecksumKey, sum); data%8 != 0 || !bytes.Contains(file[8:data], []byte(want)) {
+			t.Errorf("%.80q, want %s", file, want)
+		}
+		if metadata == nil {
+			continue
+		}
+		if err := os.WriteFile(path, bytes.Replace(file, []byte("1000"), []byte("9000"), 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var damaged *lookup.FormatError
+		if got, err := lookup.Load(path, cleared(tensors)); !errors.As(err, &damaged) {
+			t.Errorf("loaded with the metadata %v, error %v", got, err)
+		}
 	}
 }

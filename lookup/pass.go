@@ -271,7 +271,7 @@ func (l *Layer) positionTable(op string, in *Input) (table rowvec.Matrix, stored
 	if table.Rows != 0 {
 		err = check.Matrix(op, "position table", table, l.Dim())
 	}
-	return table, need <= table.Rows, err
+	return table, table.Rows > 0 && need <= table.Rows, err // offsets that change meanwhile may need none
 }
 
 // checkMask reports a mask that Dropout would refuse for n rows.

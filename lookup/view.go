@@ -184,7 +184,10 @@ func runWithout[I rowvec.ID](ids []I, id I, lo int) (from, to int) {
 	for lo < len(ids) && ids[lo] == id {
 		lo++
 	}
-	hi := lo
+	if lo == len(ids) {
+		return lo, lo
+	}
+	hi := lo + 1 // the first is not read twice, since another goroutine may change it
 	for hi < len(ids) && ids[hi] != id {
 		hi++
 	}

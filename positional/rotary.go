@@ -358,7 +358,7 @@ func (r *Rotary) rotateFewAt(dst, src rowvec.Matrix, heads int, at []int, invers
 
 // takesFew reports whether n positions are few, so many rows and columns are for one worker, and no length decides on the turns.
 func (r *Rotary) takesFew(rows, cols, n int) bool {
-	return n > 0 && n <= mostPositions && cols >= r.dim && r.workersFor(rows, cols) == 1 &&
+	return n > 0 && n <= min(rows, mostPositions) && cols >= r.dim && r.workersFor(rows, cols) == 1 &&
 		(r.scaling == nil || !r.scaling.ByLength())
 }
 
@@ -516,7 +516,7 @@ func (p *turning) part(number int) error {
 	}
 	batch := p.dst.Rows / p.seq
 	err := error(nil)
-	if from, to := group*batch/p.groups, (group+1)*batch/p.groups; n == p.seq {
+	if from, to := share(batch, p.groups, group), share(batch, p.groups, group+1); n == p.seq {
 		err = rowvec.Rotate(p.rows(p.dst, from*n, (to-from)*n), p.rows(p.src, from*n, (to-from)*n), p.rotation, angles, 0, n)
 	} else {
 		for i := from; i < to && err == nil; i++ {
@@ -529,6 +529,10 @@ func (p *turning) part(number int) error {
 	}
 	return err
 }
+
+// share returns where share number i begins of n items that are shared out in so many, without a product that an int of 32 bits may
+// not hold.
+func share(n, shares, i int) int { return i*(n/shares) + min(i, n%shares) }
 
 // partAt does the rows from first on.
 func (p *turning) partAt(first int) error {

@@ -130,8 +130,13 @@ func (w *waves) part(s *state, dst rowvec.Matrix, start, row, col int) part {
 func (w *waves) fill(dst rowvec.Matrix, start int) {
 	s := w.states.Get().(*state)
 	defer w.states.Put(s)
-	single := dst.Rows == 1 && dst.Cols <= tileWidth
-	if single && s.last == start {
+	if dst.Rows == 1 && dst.Cols <= tileWidth {
+		if s.last != start {
+			s.last = start
+			row := rowvec.Matrix{Rows: 1, Cols: dst.Cols, Data: s.row[:dst.Cols], Stride: dst.Cols} // what nobody else may write to
+			p := w.part(s, row, start, 0, 0)
+			rowvec.Sinusoids(p.dst, p.skip, p.x, p.y, p.c) // cannot fail
+		}
 		copy(dst.Row(0), s.row[:])
 		return
 	}
@@ -141,10 +146,6 @@ func (w *waves) fill(dst rowvec.Matrix, start int) {
 			rowvec.Sinusoids(p.dst, p.skip, p.x, p.y, p.c) // cannot fail
 			row += p.dst.Rows
 		}
-	}
-	if single {
-		s.last = start
-		copy(s.row[:], dst.Row(0))
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 	"syscall"
 )
 
+// ErrNotRegular says that there is something else at a path than a file, or a link to one.
+var ErrNotRegular = errors.New("not a regular file")
+
 // Temporary is the file that becomes the new one.
 type Temporary interface {
 	Write(b []byte) (n int, err error)
@@ -41,7 +44,7 @@ var (
 func File(path string, write func(f Temporary) error) (err error) {
 	old, missing := os.Stat(path)
 	if missing == nil && !old.Mode().IsRegular() { // Rename would put a file in the place of /dev/null, if it may
-		return &fs.PathError{Op: "replace", Path: path, Err: errors.New("not a regular file")}
+		return &fs.PathError{Op: "replace", Path: path, Err: ErrNotRegular}
 	}
 	f, name, err := create(path)
 	if err != nil {

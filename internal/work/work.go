@@ -3,6 +3,7 @@
 package work
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 )
@@ -27,8 +28,15 @@ type Crew struct {
 func New(do func(lo, hi int) error) *Crew {
 	c := &Crew{do: do}
 	c.run = func() {
+		ended := false
+		defer func() {
+			if !ended { // by runtime.Goexit, as t.Fatal does; a panic ends the program
+				c.fail(c.n, errExit)
+			}
+			c.wait.Done()
+		}()
 		c.work()
-		c.wait.Done()
+		ended = true
 	}
 	c.decoy = c.wait.Done
 	return c
@@ -58,7 +66,7 @@ func Busy(workers, n, least int) int { return min(workers, (n-1)/least+1) }
 // of all that is left, but at least so many items, so that what takes longer or begins later is made up for at the end
 // (Hummel, Schonberg and Flynn, "Factoring", 1992). One worker does all of them at once. After an error no further range
 // begins, nor after a panic on the calling goroutine, which goes on once the others have ended; a panic on another ends the
-// program. One goroutine more is started where there are several workers, which does nothing.
+// program, and runtime.Goexit there is an error. One goroutine more is started where there are several workers, which does nothing.
 func (c *Crew) Do(workers, n, least int) (err error) {
 	if n == 0 {
 		return nil
@@ -97,12 +105,20 @@ func (c *Crew) work() {
 			continue
 		}
 		if err := c.do(int(lo), int(hi)); err != nil {
-			c.next.Store(c.n)
-			c.mu.Lock()
-			if c.err == nil || lo < c.failed {
-				c.failed, c.err = lo, err
-			}
-			c.mu.Unlock()
+			c.fail(lo, err)
 		}
 	}
+}
+
+// errExit is what a call returns of which a range was not done to its end.
+var errExit = errors.New("rowvec: a goroutine ended while it worked")
+
+// fail has no further range begin, and the call return err, of the range that begins with lo, unless a lower one has failed.
+func (c *Crew) fail(lo int64, err error) {
+	c.next.Store(c.n)
+	c.mu.Lock()
+	if c.err == nil || lo < c.failed {
+		c.failed, c.err = lo, err
+	}
+	c.mu.Unlock()
 }

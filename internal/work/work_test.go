@@ -1,6 +1,7 @@
 package work
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -205,4 +206,40 @@ func TestPanic(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	c := New(func(lo, hi int) error { return nil })
 	isatest.NoAllocation(t, "Do", func() { c.Do(4, 16, 1) })
+}
+
+// TestExit: what ends a goroutine in the middle of its range, as t.Fatal does, is an error of the call.
+func TestExit(t *testing.T) {
+	for _, failing := range []bool{false, true} {
+		other := errors.New("of a range below")
+		var caller atomic.Int64
+		c := New(func(lo, _ int) error {
+			if lo == 0 { // the caller waits for the other to have begun
+				for caller.Load() == 0 {
+					runtime.Gosched()
+				}
+				if failing {
+					return other
+				}
+				return nil
+			}
+			caller.Store(1)
+			runtime.Goexit()
+			return nil
+		})
+		// Whoever takes the first range waits, so that another takes the next; where that is the calling goroutine, it ends.
+		done := make(chan error, 1)
+		go func() {
+			defer close(done)
+			done <- c.Do(2, 2, 1)
+		}()
+		err, returned := <-done
+		switch {
+		case !returned: // the test's own goroutine was the one to end
+		case failing && err != other:
+			t.Errorf("got %v, want the error of the range below", err)
+		case !failing && err != errExit:
+			t.Errorf("got %v, want %v", err, errExit)
+		}
+	}
 }
