@@ -146,7 +146,7 @@ done: \
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and then
 // TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long: in front of each block, and once
 // more where something is left behind the last. In rows that have blocks of mixedBytes at most in front of the last, AHEAD does
-// them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK; in longer ones, LONG does. SPLIT
+// them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK; in longer ones, AHEAD_LONG does. SPLIT
 // prepares for all rows, with the number of columns in AX, which COLUMNS finds in cols.
 
 #define SPLIT(size) \
@@ -208,7 +208,7 @@ longAhead: \
 	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 	JLT   longAhead
 
-#define COLUMNS(KERNEL, STORE, BLOCK, LINES, AHEAD, LONG, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+#define COLUMNS(KERNEL, STORE, BLOCK, LINES, AHEAD, AHEAD_LONG, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	XORL  DX, DX;                                     \
 	TESTQ CX, CX;                                     \
 	JEQ   tail;                                       \
@@ -222,7 +222,7 @@ longAhead: \
 long: \
 	NEAR_BLOCKS(KERNEL, STORE, IN_ORDER, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longBlock, longRow); \
 longRow: \
-	LONG(KERNEL, STORE, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	AHEAD_LONG(KERNEL, STORE, LINES, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 aheadDone: \
 	TESTL $(size-1), cols;                            \
 	JEQ   vectors;                                    \

@@ -4,10 +4,11 @@
 // for a machine, and the yardstick that tests and fuzzers hold the assembly against, bit for bit. It imports the
 // standard library alone.
 //
-// The functions trust their arguments: shapes agree, or they panic, and nothing overlaps, which the functions of the same
-// names in package rowvec check. Only ids are looked at once more, row by row, because another goroutine may have changed
-// them since: a kernel that takes ids returns the number of rows it has done, which is less than len(ids) exactly if the
-// next id is out of range. Those of bags look at their offsets once more as well.
+// The functions trust their arguments: that shapes agree and nothing overlaps, the functions of the same names in package
+// rowvec check. Here what does not fit together panics, or gives a result that means nothing. Only ids are looked at once
+// more, row by row, because another goroutine may have changed them since: a kernel that takes ids returns the number of
+// rows it has done, which is less than len(ids) exactly if the next id is out of range. Those of bags look at their offsets
+// once more as well.
 //
 // Every product is rounded to float32, or in Sinusoids to float64, by an explicit conversion before it is added to
 // anything, since a Go compiler may otherwise fuse the two roundings into one, and results would depend on the machine.

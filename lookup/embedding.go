@@ -76,13 +76,14 @@ type settings struct {
 
 // Xavier fills a new table uniformly from (-limit, limit) with limit = sqrt(6/(vocab+dim)), after Glorot and Bengio,
 // "Understanding the difficulty of training deep feedforward neural networks" (2010). It is the default, with seed 0.
-// Equal seeds give the same bits on every machine.
+// Equal seeds give the same bits on every machine, and so equal rows in tables of one shape.
 func Xavier(seed uint64) Option {
 	return func(s *settings) { s.xavier, s.normal, s.seed = true, false, seed }
 }
 
 // Normal fills a new table from the normal distribution with mean 0 and standard deviation std, which must be at least 0
-// and finite. nn.Embedding uses std = 1, GPT-2 0.02. Equal seeds give the same bits on every machine.
+// and finite. nn.Embedding uses std = 1, GPT-2 0.02. Equal seeds give the same bits on every machine, and so equal rows in all
+// tables of as many columns: give tokens, segments and positions seeds of their own.
 func Normal(std float32, seed uint64) Option {
 	return func(s *settings) { s.xavier, s.normal, s.seed, s.std = false, true, seed, std }
 }

@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,8 +17,10 @@ import (
 // that in steady state nothing is allocated.
 //
 // The sums of a batch start from +0 and follow the order of the ids, so a gradient has the same bits on every machine and
-// for any number of workers, and those of a dense one that was zero before. A Gradient may be in one call at a time.
+// for any number of workers, and those of a dense one that was zero before. A Gradient may be in one call at a time, and must
+// not be copied: a copy shares its memory.
 type Gradient struct {
+	_      noCopy
 	table  int // rows
 	dim    int
 	ids    []int
@@ -31,6 +34,7 @@ type Gradient struct {
 
 	task task
 	crew *work.Crew
+	self *Gradient // whose the crew is
 }
 
 // NewGradient returns an empty gradient of a table of rows x cols. Both must be at least 1.
@@ -42,9 +46,7 @@ func NewGradient(rows, cols int) (*Gradient, error) {
 }
 
 func newGradient(rows, cols int) *Gradient {
-	g := &Gradient{table: rows, dim: cols}
-	g.crew = work.New(g.do)
-	return g
+	return &Gradient{table: rows, dim: cols}
 }
 
 // NewGradient returns an empty gradient of the table.
@@ -68,19 +70,22 @@ func (g *Gradient) rows(lo, hi int) rowvec.Matrix {
 // Clear makes the gradient empty, at no cost.
 func (g *Gradient) Clear() { g.ids, g.values = g.ids[:0], g.values[:0] }
 
-// CheckFinite has methods that add to the gradient refuse sums that are infinite or NaN, if on is true: they return a
-// NotFiniteError and leave the gradient as it was. Otherwise, as from the start, such sums are kept, as in PyTorch.
+// CheckFinite has whatever adds to the gradient, or sets it, refuse sums and elements that are infinite or NaN, if on is true: they
+// return a NotFiniteError and leave the gradient as it was. Otherwise, as from the start, these are kept, as in PyTorch.
+// Optimizer.StepBatch, which holds no gradient, refuses none.
 func (g *Gradient) CheckFinite(on bool) { g.finite = on }
 
 // NotFiniteError reports an element of a gradient that is infinite or NaN.
 type NotFiniteError struct {
 	Op       string
-	Row, Col int // in the table
+	What     string // which gradient of an Embedding or a Layer, such as "position gradient"; "" where there can be but one
+	Row, Col int    // in the table
 	Value    float32
 }
 
+// Error says where in which gradient the element is.
 func (e *NotFiniteError) Error() string {
-	return fmt.Sprintf("rowvec: %s: the gradient of row %d is %v in column %d", e.Op, e.Row, e.Value, e.Col)
+	return fmt.Sprintf("rowvec: %s: the %s of row %d is %v in column %d", e.Op, cmp.Or(e.What, "gradient"), e.Row, e.Value, e.Col)
 }
 
 // AddTo adds the gradient to a dense one, of as many rows and columns as the table: once more for each row the sum of its
@@ -100,7 +105,7 @@ func (g *Gradient) AddTo(dense rowvec.Matrix) error {
 }
 
 // SetDense makes the gradient what a dense one, of as many rows and columns as the table, holds: its rows that have an
-// element other than zero, unchanged. It reads all of dense.
+// element other than zero, unchanged. It reads all of dense, twice after CheckFinite.
 func (g *Gradient) SetDense(dense rowvec.Matrix) error {
 	const op = "lookup.Gradient.SetDense"
 	if err := check.Shape(op, "dense", dense, g.table, g.dim); err != nil {
@@ -108,6 +113,12 @@ func (g *Gradient) SetDense(dense rowvec.Matrix) error {
 	}
 	if err := check.Apart(op, "dense", dense, "the gradient", g.all()); err != nil {
 		return err
+	}
+	for i := 0; i < dense.Rows && g.finite; i++ {
+		if err := checkFinite(dense.Row(i), i); err != nil {
+			err.Op = op
+			return err
+		}
 	}
 	g.Clear()
 	for i := range dense.Rows {
@@ -301,6 +312,9 @@ const (
 
 func (g *Gradient) run(what task, workers int) error {
 	g.task = what
+	if g.self != g { // it is new, or has been moved
+		g.crew, g.self = work.New(g.do), g
+	}
 	return g.crew.Do(workers, len(g.batch.at), leastRows(g.dim))
 }
 
@@ -325,11 +339,25 @@ func (g *Gradient) use(m rowvec.Matrix, lo int, _ bool) error {
 				return err
 			}
 		}
-		for j, x := range row {
-			if x-x != 0 {
-				return &NotFiniteError{Row: g.batch.ids[lo+i], Col: j, Value: x}
-			}
+		if err := checkFinite(row, g.batch.ids[lo+i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// checkFinite returns what is wrong with a row of the table's gradient, but for the Op.
+func checkFinite(row []float32, id int) *NotFiniteError {
+	for j, x := range row {
+		if x-x != 0 {
+			return &NotFiniteError{Row: id, Col: j, Value: x}
+		}
+	}
+	return nil
+}
+
+// noCopy has go vet report copies of what holds it.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

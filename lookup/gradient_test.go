@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
 )
 
 func dense(t testing.TB, g *lookup.Gradient, rows, cols int) rowvec.Matrix {
@@ -927,4 +929,65 @@ func TestSparseOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestNotFiniteOfLayer: of several gradients, the error says which it is about.
+func TestNotFiniteOfLayer(t *testing.T) {
+	layer := must(lookup.NewLayer(must(lookup.NewEmbedding(vocab, 2)), must(positional.NewLearned(9, 2, 1))))
+	dOut := fill(newMatrix(t, 2, 2), 1)
+	dOut.Row(1)[1] = float32(math.Inf(1))
+	for k, what := range []string{"token gradient", "position gradient"} {
+		grads := layer.NewSparseGradients()
+		grads[k].CheckFinite(true)
+		err := layer.BackwardSparse(grads, lookup.Sequence([]int{5, 7}), dOut)
+		var bad *lookup.NotFiniteError
+		if !errors.As(err, &bad) || bad.What != what || bad.Row != []int{7, 1}[k] || !strings.Contains(err.Error(), "the "+what+" of row ") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// TestSetDenseNotFinite: after CheckFinite, SetDense refuses too, and the gradient is as it was.
+func TestSetDenseNotFinite(t *testing.T) {
+	g := must(lookup.NewGradient(3, 2))
+	for _, on := range []bool{true, false} {
+		g.CheckFinite(on)
+		try(g.SetDense(rowvec.Matrix{Rows: 3, Cols: 2, Stride: 2, Data: []float32{0, 0, 1, 2, 0, 0}}))
+		err := g.SetDense(rowvec.Matrix{Rows: 3, Cols: 2, Stride: 2, Data: []float32{1, 1, 0, 0, 3, float32(math.NaN())}})
+		var bad *lookup.NotFiniteError
+		switch {
+		case !on && (err != nil || g.Len() != 2):
+			t.Errorf("without the check: error %v, rows %v", err, g.IDs())
+		case on && (!errors.As(err, &bad) || bad.Op != "lookup.Gradient.SetDense" || bad.Row != 2 || bad.Col != 1):
+			t.Errorf("got %v", err)
+		case on && !slices.Equal(g.Values().Data, []float32{1, 2}):
+			t.Errorf("the gradient is now %v", g.Values().Data)
+		}
+	}
+}
+
+// TestMoved: a gradient and an optimizer that have been moved, which go vet warns of, work where they are, and not where they were.
+func TestMoved(t *testing.T) {
+	e := must(lookup.NewEmbedding(vocab, 2, lookup.Workers(1)))
+	in, dOut := lookup.Sequence([]int{7, 5}), rowvec.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 2, 3, 4}}
+	var moved struct {
+		g lookup.Gradient
+		o lookup.Optimizer
+	}
+	for range 2 {
+		reflect.ValueOf(&moved.g).Elem().Set(reflect.ValueOf(e.NewGradient()).Elem())
+		reflect.ValueOf(&moved.o).Elem().Set(reflect.ValueOf(must(e.NewOptimizer(lookup.SGD{Rate: 1}))).Elem())
+		try(e.BackwardSparse(&moved.g, in, dOut))
+		if want := []float32{3, 4, 1, 2}; !slices.Equal(moved.g.Values().Data, want) {
+			t.Errorf("the gradient is %v, want %v", moved.g.Values().Data, want)
+		}
+		before := slices.Clone(e.Weight().Row(5))
+		try(moved.o.Step(&moved.g))
+		try(moved.o.StepBatch(e, in, dOut))
+		for j, x := range before {
+			if want := x - dOut.Row(1)[j] - dOut.Row(1)[j]; e.Weight().Row(5)[j] != want {
+				t.Errorf("column %d of row 5 is %v, want %v", j, e.Weight().Row(5)[j], want)
+			}
+		}
+	}
 }

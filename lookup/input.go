@@ -55,7 +55,8 @@ func RaggedFrom[I rowvec.ID](ids []I, offsets []int) Input {
 }
 
 // Weighted gives each token a weight, which a Bag multiplies its vector by in a sum: per_sample_weights of
-// nn.EmbeddingBag. There is one for each id; nil is none at all. Nothing else looks at weights.
+// nn.EmbeddingBag. There is one for each id; nil is none at all. Nothing else looks at weights, but nothing may be written over
+// them either.
 func (in Input) Weighted(weights []float32) Input {
 	in.weights = weights
 	return in
@@ -68,7 +69,7 @@ func (in Input) From(start int) Input {
 }
 
 // At gives each token a position of its own, one for each id, which replaces those counted within sequences: for padded
-// batches, and for sequences that have come to different positions.
+// batches, and for sequences that have come to different positions. From does not matter then.
 func (in Input) At(positions []int) Input {
 	in.at, in.placed = positions, true
 	return in
@@ -101,8 +102,10 @@ func (in *Input) check(op string, vocab int) error {
 	case n%in.seq != 0:
 		return check.MultipleOf(op, "len(ids)", n, in.seq)
 	}
-	if err := check.AtLeast(op, "start", in.start, 0); err != nil {
-		return err
+	if !in.placed {
+		if err := check.AtLeast(op, "start", in.start, 0); err != nil {
+			return err
+		}
 	}
 	return in.ids.check(vocab)
 }

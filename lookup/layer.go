@@ -43,8 +43,9 @@ type LayerOption func(*Layer)
 
 // Dropout has ForwardTrain drop elements of its result with probability p, which is in [0, 1), and multiply the others by
 // 1/(1-p), as nn.Dropout behind the sum of token and position vectors does in PyTorch's BERT and GPT-2. What is dropped
-// follows from seed and the step that ForwardTrain is told. As rowvec.Mask says, p takes effect as the nearest multiple of
-// 1/256 below 1, in what is dropped and in what the others are multiplied by: 0.1 as 26/256, and below 1/512 as nothing.
+// follows from seed and the step that ForwardTrain is told: layers that are not to drop the same need seeds of their own. As
+// rowvec.Mask says, p takes effect as the nearest multiple of 1/256 below 1, in what is dropped and in what the others are
+// multiplied by: 0.1 as 26/256, and below 1/512 as nothing.
 func Dropout(p float64, seed uint64) LayerOption {
 	return func(l *Layer) { l.dropout, l.seed = p, seed }
 }
@@ -278,8 +279,9 @@ func (l *Layer) Forward(dst rowvec.Matrix, in Input) error {
 	return forwardPass("lookup.Layer.Forward", l, dst, in, rowvec.Mask{})
 }
 
-// ForwardTrain is Forward and then, row by row while it is in cache, rowvec.Dropout with Mask(step). The step is that of
-// the training, say: each has a mask of its own, which BackwardTrain works out again. It must be below 1<<56, and there may
+// ForwardTrain is Forward and then, row by row while it is in cache, rowvec.Dropout with Mask(step). The step numbers the
+// batches, say: each number has a mask of its own, which BackwardTrain works out again. Batches whose gradients are accumulated need
+// numbers of their own too, since with the same one they drop the same elements. It must be below 1<<56, and there may
 // be up to 1<<32 tokens. A layer without Dropout drops nothing.
 func (l *Layer) ForwardTrain(dst rowvec.Matrix, in Input, step uint64) error {
 	return forwardPass("lookup.Layer.ForwardTrain", l, dst, in, l.Mask(step))

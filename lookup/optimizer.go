@@ -118,6 +118,14 @@ func (r *rule) check(op string) error {
 			return check.Value(op, p.name+" of "+r.name, p.value, fmt.Sprintf("at least 0 and below %v", p.below))
 		}
 	}
+	if r.method == forward.Adam {
+		if most := r.rate / (1 - r.beta1); !(most < math.MaxFloat32) { // it is divided by no less, or NaN came of a gradient of 0
+			return check.Value(op, "rate of "+r.name, r.rate, "one that is finite as a float32, also divided by 1-beta1")
+		}
+		if !(r.rate*r.decay < math.MaxFloat32) {
+			return check.Value(op, "weight decay of "+r.name, r.decay, "one that is finite as a float32, also times the rate")
+		}
+	}
 	if r.epsilon > 0 && float32(r.epsilonAt(1)) == 0 { // a weight whose gradients are 0 would become 0/0
 		want := "one that is above 0 as a float32"
 		if r.corrected {
@@ -138,8 +146,9 @@ func (r *rule) epsilonAt(t int) float64 {
 
 // Optimizer changes a table by row-sparse gradients: only the rows that a gradient holds, and what the method keeps of
 // them, are read and written. What an update computes has the same bits on every machine and for any number of workers. A
-// step must not be taken while anything else uses the table.
+// step must not be taken while anything else uses the table. An Optimizer must not be copied: a copy shares its memory.
 type Optimizer struct {
+	_         noCopy
 	parameter Parameter
 	rule      rule
 	states    []rowvec.Matrix
@@ -152,13 +161,15 @@ type Optimizer struct {
 	batch sums
 	once  singles // what of the batch needs no sum
 	crew  *work.Crew
+	self  *Optimizer // whose the crew is
 }
 
 // NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size
 // of the table for Adagrad, twice that for Adam and AdamW, one number for each row for RowAdagrad, and nothing for SGD.
 // It is an error if the matrix contradicts itself or is empty, if the method is nil, or if it has a number that is negative
-// or not below the largest float32, an epsilon that is 0 as a float32 (for AdamW, times sqrt(1-Beta2)), or a beta of 1 or
-// more.
+// or not below the largest float32 (for Adam and AdamW, also the rate divided by 1-Beta1, and times the weight decay), an epsilon
+// that is 0 as a float32 (for AdamW, times sqrt(1-Beta2)), or a beta of 1 or more; and if it is a Vector that has neither one row
+// nor one column.
 func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
 }
@@ -191,6 +202,9 @@ func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, er
 	if err := rowvec.CheckMatrix(op, "parameter", p.Value); err != nil {
 		return nil, err
 	}
+	if p.Vector && p.Value.Rows != 1 && p.Value.Cols != 1 {
+		return nil, check.Equal(op, "rows of the vector", p.Value.Rows, 1)
+	}
 	o := &Optimizer{parameter: p, rule: m.rule(), workers: workers}
 	if err := o.rule.check(op); err != nil {
 		return nil, err
@@ -212,7 +226,6 @@ func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, er
 		}
 		o.states = append(o.states, s)
 	}
-	o.crew = work.New(o.part)
 	return o, nil
 }
 
@@ -254,7 +267,9 @@ func (o *Optimizer) State() []Parameter {
 	return all
 }
 
-// Step takes a step with a gradient of the table. A gradient without rows is a step too.
+// Step takes a step with a gradient of the table. A gradient without rows is a step too. The gradient stays as it is: Clear makes
+// it ready for the next batch, as zero_grad does in PyTorch. Frozen tables change as well: their gradients have no rows, unless
+// a caller adds some.
 func (o *Optimizer) Step(g *Gradient) error {
 	const op = "lookup.Optimizer.Step"
 	table := o.parameter.Value
@@ -330,6 +345,9 @@ func (o *Optimizer) run(n int) error {
 	workers, cols := o.workers, o.parameter.Value.Cols
 	if n < tuning.ParallelGradientElements/cols {
 		workers = 1
+	}
+	if o.self != o { // it is new, or has been moved
+		o.crew, o.self = work.New(o.part), o
 	}
 	err := o.crew.Do(workers, n, leastRows(cols))
 	o.ids, o.grads = nil, rowvec.Matrix{}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
 )
@@ -33,3 +34,24 @@ func TestSquares(t *testing.T) {
 		t.Errorf("sums %v, root %v; want %v", got, got.root(), want)
 	}
 }
+
+// TestStoredPositions: offsets that another goroutine has made those of empty sequences, once they had been checked, need no
+// position; but that is no reason to take one out of a table without rows.
+func TestStoredPositions(t *testing.T) {
+	tokens, _ := NewEmbedding(9, 4)
+	l, _ := NewLayer(tokens, computed{})
+	in := Ragged([]int{1, 2}, []int{0, 0})
+	if _, stored, err := l.positionTable("", &in); stored || err != nil {
+		t.Errorf("stored: %t, error %v", stored, err)
+	}
+}
+
+// computed are positions without a table.
+type computed struct{}
+
+func (computed) Fill(rowvec.Matrix, int) error { return nil }
+func (computed) Table() rowvec.Matrix          { return rowvec.Matrix{} }
+func (computed) Limit() int                    { return 100 }
+func (computed) Dim() int                      { return 4 }
+func (computed) Kind() string                  { return "computed" }
+func (computed) Trainable() bool               { return false }

@@ -43,7 +43,8 @@ func (m Metric) String() string {
 //
 // The best score comes first, and of equal ones the lower id. The cosine of a row or a query of zeros is 0. Scores that are
 // no number come last: a cosine is none where the row or the query has a NaN or an infinity. Dot products are float32 also
-// on the way to a cosine: of rows with elements near its limits, 1e38 or 1e-38, they may overflow, or lose digits.
+// on the way to a cosine: of rows with elements near its limits, 1e38 or 1e-38, they may overflow, or lose digits; and of rows
+// that are nearly parallel, rounding may take a cosine past 1 by some 1e-7.
 //
 // The reciprocals of lengths are those of the last Refresh, which NewSimilarity does too: whoever changes the table, as by
 // training, has to call it before the next search by cosine, or else scores are those of rows with the lengths that they

@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/rowvec/rowvec"
@@ -86,6 +87,9 @@ func backwardSparse(
 	for k, g := range grads {
 		if l.learns(k) {
 			if err = l.prepareSparse(op, k, g, &in, dOut, mask, norm, workers); err != nil {
+				if bad := (*NotFiniteError)(nil); errors.As(err, &bad) {
+					bad.What = gradientNames[k]
+				}
 				break
 			}
 		}

@@ -83,6 +83,25 @@ func Example_sparse() {
 	// Output: [4 9] [2 2 4 4]
 }
 
+// optimizer.zero_grad(), between one batch and the next
+func Example_zeroGrad() {
+	e, _ := lookup.NewEmbedding(1000, 2)
+	sparse, dense := e.NewGradient(), rows([]float32{0, 0}, []float32{0, 0})
+	first := lookup.Sequence([]int{1})
+	try(e.BackwardSparse(sparse, first, rows([]float32{1, 1})))
+	sparse.Clear() // or else the next batch is added
+	try(e.BackwardSparse(sparse, lookup.Sequence([]int{9}), rows([]float32{2, 2})))
+	fmt.Println(sparse.IDs(), sparse.Values().Data)
+
+	small, _ := lookup.NewEmbedding(2, 2)
+	try(small.Backward(dense, first, rows([]float32{1, 1})))
+	try(small.ClearGradient(dense, first)) // the rows of this input alone
+	fmt.Println(dense.Data)
+	// Output:
+	// [9] [2 2]
+	// [0 0 0 0]
+}
+
 // b = nn.EmbeddingBag.from_pretrained(weight, mode="mean"); y = b(ids, offsets)
 func Example_embeddingBag() {
 	tokens, _ := lookup.FromMatrix(rows([]float32{0, 0}, []float32{1, 2}, []float32{3, 4}))

@@ -45,7 +45,7 @@ func NewGrid(height, width, dim int, options ...GridOption) (*Grid, error) {
 	const op = "positional.NewGrid"
 	g := &Grid{height: height, width: width, base: defaultBase}
 	for _, option := range options {
-		if option != nil {
+		if !check.IsNil(option) {
 			option.grid(g)
 		}
 	}

@@ -3,11 +3,14 @@ package positional
 import (
 	"errors"
 	"math"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/race"
 )
 
 // anyScaling is somebody's Scaling, whose frequencies it leaves to a function.
@@ -142,5 +145,94 @@ func TestRotateWithinAnotherStride(t *testing.T) {
 	err := made(NewRotary(4)).Apply(m, other, 1, 3, 0)
 	if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Op != "positional.Rotary.Apply" {
 		t.Error(err)
+	}
+}
+
+// TestAmplitudeOfNothing: a Scaling that leaves the amplitude out does not make nothing of what it rotates.
+func TestAmplitudeOfNothing(t *testing.T) {
+	want, got := filled(2, 8), filled(2, 8)
+	base := anyScaling(func(int) (Frequencies, error) { return Frequencies{Base: defaultBase}, nil })
+	for m, r := range map[*rowvec.Matrix]*Rotary{&want: made(NewRotary(4)), &got: made(NewRotary(4, Scaled(base)))} {
+		if err := r.Apply(*m, *m, 2, 2, 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(got.Data, want.Data) {
+		t.Errorf("got %v, want %v", got.Data, want.Data)
+	}
+}
+
+// TestShare: the shares are one behind the other and differ by 1 at most, also where a product with the number of items would not
+// fit into 32 bits.
+func TestShare(t *testing.T) {
+	for _, n := range []int{0, 1, 5, 4096, 1 << 20, math.MaxInt32} {
+		for _, shares := range []int{1, 3, 7, 4096} {
+			for _, i := range []int{0, 1, shares / 2, shares - 1} {
+				size := share(n, shares, i+1) - share(n, shares, i)
+				if size < n/shares || size-n/shares > 1 {
+					t.Errorf("share %d of %d of %d items has %d", i, shares, n, size)
+				}
+			}
+			if share(n, shares, 0) != 0 || share(n, shares, shares) != n {
+				t.Errorf("%d shares of %d items are those from %d to %d", shares, n, share(n, shares, 0), share(n, shares, shares))
+			}
+		}
+	}
+}
+
+// TestRowsOfNobody: what a caller's row is overwritten with while it is filled does not come back in another's.
+func TestRowsOfNobody(t *testing.T) {
+	if race.Enabled {
+		t.Skip("it is a race of the caller's making")
+	}
+	s := made(NewSinusoidal(0, 64))
+	shared, got, want := filled(1, 64), filled(1, 64), filled(1, 64)
+	if err := s.Fill(want, 100); err != nil {
+		t.Fatal(err)
+	}
+	done, stopped := make(chan bool), make(chan bool)
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				for i := range shared.Data {
+					atomic.StoreUint32((*uint32)(unsafe.Pointer(&shared.Data[i])), 0x40e00000)
+				}
+			}
+		}
+	}()
+	for range 2000 {
+		for _, fill := range []struct {
+			dst rowvec.Matrix
+			pos int
+		}{{shared, 101}, {shared, 100}, {got, 100}} {
+			if err := s.Fill(fill.dst, fill.pos); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(got.Data, want.Data) {
+			t.Errorf("position 100 is %v", got.Data)
+			break
+		}
+	}
+	close(done)
+	<-stopped
+}
+
+// TestRotateNothing: rows that there are none of need no angles, however long the sequences are said to be.
+func TestRotateNothing(t *testing.T) {
+	r := made(NewRotary(1 << 18))
+	nothing := rowvec.Matrix{Cols: 1 << 18}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := r.Apply(nothing, nothing, 1, 256, 0); err != nil {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("%d bytes for them", n)
 	}
 }

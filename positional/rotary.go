@@ -1,6 +1,7 @@
 package positional
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -87,7 +88,7 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	}
 	r := &Rotary{rotarySettings: rotarySettings{base: defaultBase}, dim: dim}
 	for _, option := range options {
-		if option != nil {
+		if !check.IsNil(option) {
 			option.rotary(&r.rotarySettings)
 		}
 	}
@@ -256,6 +257,7 @@ func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
 	refuse := func(what string, x float64, want string) (Frequencies, error) {
 		return f, check.Value(op, fmt.Sprintf("%s of %v", what, r.scaling), x, want)
 	}
+	f.Amplitude = cmp.Or(f.Amplitude, 1)
 	switch {
 	case !(f.Base > 1 && f.Base <= math.MaxFloat64):
 		return refuse("base", f.Base, "a finite one above 1")

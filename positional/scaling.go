@@ -36,8 +36,8 @@ type Scaling interface {
 // radians per position. Sines and cosines are multiplied by Amplitude.
 type Frequencies struct {
 	Base        float64
-	Multipliers []float64 // dim/2 of them, above 0, and above 1 only in a LongRoPE that wants that; nil if all are 1
-	Amplitude   float64
+	Multipliers []float64 // dim/2 of them, at least 0, which does not turn, and finite; nil if all are 1
+	Amplitude   float64   // 0 stands for 1
 }
 
 // Linear is position interpolation: positions, and so frequencies, are divided by Factor (Chen et al., "Extending context

@@ -97,7 +97,7 @@ func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, e
 	}
 	settings := sinusoidalSettings{base: defaultBase}
 	for _, option := range options {
-		if option != nil {
+		if !check.IsNil(option) {
 			option.sinusoidal(&settings)
 		}
 	}
