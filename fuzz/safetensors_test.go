@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -90,6 +91,27 @@ func FuzzSafetensors(f *testing.F) {
 		}
 		if !loads {
 			t.Fatal("no error")
+		}
+		some := tensors[len(tensors)/2:] // of which Load has the same elements
+		whole := make([]rowvec.Matrix, len(some))
+		for i := range some {
+			whole[i] = some[i].Value
+			some[i].Value.Data = make([]float32, len(whole[i].Data))
+		}
+		_, err = lookup.LoadSome(path, some)
+		for i := range some {
+			for row := 0; row < whole[i].Rows && whole[i].Cols > 0; row++ {
+				if !slices.EqualFunc(some[i].Value.Row(row), whole[i].Row(row), func(x, y float32) bool {
+					return math.Float32bits(x) == math.Float32bits(y)
+				}) {
+					t.Fatalf("tensor %q alone differs in row %d", some[i].Name, row)
+				}
+			}
+			some[i].Value = whole[i]
+		}
+		held, _, err2 := lookup.Tensors(path)
+		if err != nil || err2 != nil || len(held) != len(tensors) {
+			t.Fatalf("%d of %d tensors, errors %v, %v", len(held), len(tensors), err, err2)
 		}
 		if err := lookup.Save(path, tensors, metadata); err != nil {
 			t.Fatal(err)

@@ -160,30 +160,78 @@ func rowsIn(m rowvec.Matrix) int {
 // matrix has a single row or column. What lies between rows is left alone; all bits are kept.
 //
 // Everything is checked before the first element is changed, also the checksum, if the file has one, by a first pass over
-// all of its data, and of its metadata: after a FormatError nothing has changed. A file that changes, or that cannot be read any more, while it
-// is read for the second time, leaves the tensors partly written; the error says so.
+// all of its data, and of its metadata: after a FormatError nothing has changed. A file that changes, or that cannot be read
+// any more, while it is read for the second time, leaves the tensors partly written; the error says so.
 //
 // Errors: FormatError, also for names that are not unique; those of the file system, wrapped, so that errors.Is finds
-// fs.ErrNotExist, also for whatever else is at path, such as a directory or a named pipe, of which none is opened; ShapeError for a tensor whose fields contradict each other; OverlapError for two that share memory.
+// fs.ErrNotExist, also for whatever else is at path, such as a directory or a named pipe, of which none is opened;
+// ShapeError for a tensor whose fields contradict each other; OverlapError for two that share memory.
 func Load(path string, tensors []Parameter) (metadata map[string]string, err error) {
-	const op = "lookup.Load"
+	return loadFile("lookup.Load", path, tensors, true)
+}
+
+// LoadSome is Load from a file that may hold other tensors too, of any dtype and shape, such as the rest of a model. These are read
+// only where the file has a checksum, which is that of all of them. Tensors says what there is.
+func LoadSome(path string, tensors []Parameter) (metadata map[string]string, err error) {
+	return loadFile("lookup.LoadSome", path, tensors, false)
+}
+
+// Tensor is what a safetensors file says of a tensor.
+type Tensor struct {
+	Name  string
+	DType string  // of its elements, such as "F32", "BF16" or "I64"
+	Shape []int64 // none of them below 0; no dimensions are a single number
+}
+
+// Tensors returns what a safetensors file holds, in the order of its data, and its metadata, without ChecksumKey: it is how to
+// find out what LoadSome needs matrices for. It reads no data, but checks that the file has as many as it says. Errors are
+// those of Load.
+func Tensors(path string) (tensors []Tensor, metadata map[string]string, err error) {
+	err = readFile("lookup.Tensors", path, func(f *os.File, size int64) error {
+		header, err := safetensors.Read(f, size)
+		if err != nil {
+			return err
+		}
+		for _, t := range header.Tensors {
+			tensors = append(tensors, Tensor{t.Name, t.DType, t.Shape})
+		}
+		metadata = header.Metadata
+		delete(metadata, ChecksumKey)
+		return nil
+	})
+	return tensors, metadata, err
+}
+
+func loadFile(op, path string, tensors []Parameter, all bool) (metadata map[string]string, err error) {
 	wanted, err := byName(op, path, tensors)
 	if err != nil {
 		return nil, err
 	}
+	err = readFile(op, path, func(f *os.File, size int64) error {
+		metadata, err = load(f, size, wanted, all)
+		return err
+	})
+	return metadata, err
+}
+
+// readFile has read read a file, and returns its error as one of op.
+func readFile(op, path string, read func(f *os.File, size int64) error) error {
 	f, err := openFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("rowvec: %s: %w", op, err)
+		return fmt.Errorf("rowvec: %s: %w", op, err)
 	}
 	defer f.Close()
-	metadata, err = load(f, wanted)
+	info, err := f.Stat()
+	if err == nil {
+		err = read(f, info.Size())
+	}
 	if invalid := safetensors.Error(""); errors.As(err, &invalid) {
-		return nil, &FormatError{path, string(invalid)}
+		return &FormatError{path, string(invalid)}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rowvec: %s: %w", op, err)
+		return fmt.Errorf("rowvec: %s: %w", op, err)
 	}
-	return metadata, nil
+	return nil
 }
 
 // openFile opens a file to read, and nothing else: to open a named pipe would wait for somebody to write to it.
@@ -218,42 +266,55 @@ func byName(op, path string, tensors []Parameter) (map[string]rowvec.Matrix, err
 	return wanted, nil
 }
 
-func load(f *os.File, wanted map[string]rowvec.Matrix) (map[string]string, error) {
-	info, err := f.Stat()
+// load sets what is wanted of a file of size bytes, which is to be all that it holds if all is true.
+func load(f *os.File, size int64, wanted map[string]rowvec.Matrix, all bool) (map[string]string, error) {
+	header, err := safetensors.Read(f, size)
 	if err != nil {
 		return nil, err
 	}
-	header, err := safetensors.Read(f, info.Size())
-	if err != nil {
+	if err := match(header.Tensors, wanted, all); err != nil {
 		return nil, err
 	}
-	if err := match(header.Tensors, wanted); err != nil {
-		return nil, err
+	text, summed := header.Metadata[ChecksumKey]
+	section := func(t safetensors.Tensor) io.Reader {
+		return io.NewSectionReader(f, header.Data+t.Begin, t.End-t.Begin)
 	}
-	data := func() io.Reader { return io.NewSectionReader(f, header.Data, info.Size()-header.Data) }
-	sum := crc32.New(castagnoli)
-	if n, err := io.CopyBuffer(sum, onlyReader{data()}, make([]byte, pieceBytes)); err != nil {
-		return nil, err
-	} else if n < info.Size()-header.Data {
-		return nil, io.ErrUnexpectedEOF
+	ofAll, ofWanted := crc32.New(castagnoli), crc32.New(castagnoli)
+	buffer := make([]byte, pieceBytes)
+	for _, t := range header.Tensors {
+		to := io.Writer(ofAll)
+		if _, want := wanted[t.Name]; want {
+			to = io.MultiWriter(ofAll, ofWanted)
+		} else if !summed {
+			continue
+		}
+		if n, err := io.CopyBuffer(to, onlyReader{section(t)}, buffer); err != nil {
+			return nil, err
+		} else if n < t.End-t.Begin {
+			return nil, io.ErrUnexpectedEOF
+		}
 	}
-	if text, has := header.Metadata[ChecksumKey]; has {
+	if summed {
 		want, err := strconv.ParseUint(text, 16, 32)
 		if err != nil || text != fmt.Sprintf("%08x", want) {
 			return nil, safetensors.Error("the checksum of the data is not eight hexadecimal digits: " + safetensors.Quote(text))
 		}
-		if got := sumMetadata(sum.Sum32(), header.Metadata); got != uint32(want) {
+		if got := sumMetadata(ofAll.Sum32(), header.Metadata); got != uint32(want) {
 			return nil, safetensors.Error(fmt.Sprintf("the data or the metadata are damaged: their checksum is %08x and should be %08x",
 				got, want))
 		}
 		delete(header.Metadata, ChecksumKey)
 	}
-	again, err := readData(data(), header.Tensors, wanted)
-	if err == nil && again != sum.Sum32() {
-		err = errors.New("the file has changed meanwhile")
+	again := crc32.New(castagnoli)
+	for _, t := range header.Tensors {
+		if m, want := wanted[t.Name]; want {
+			if err := readData(io.TeeReader(section(t), again), m, buffer); err != nil {
+				return nil, fmt.Errorf("the tensors are partly overwritten: %w", err)
+			}
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the tensors are partly overwritten: %w", err)
+	if again.Sum32() != ofWanted.Sum32() {
+		return nil, errors.New("the tensors are partly overwritten: the file has changed meanwhile")
 	}
 	return header.Metadata, nil
 }
@@ -261,11 +322,14 @@ func load(f *os.File, wanted map[string]rowvec.Matrix) (map[string]string, error
 // onlyReader hides that a reader can do more, which would have io.CopyBuffer do without the buffer.
 type onlyReader struct{ io.Reader }
 
-// match reports a file whose tensors are not those that are wanted.
-func match(tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix) error {
+// match reports a file that does not hold the tensors that are wanted, or others if it is to hold no more.
+func match(tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix, all bool) error {
+	held := make(map[string]bool, len(wanted))
 	for _, t := range tensors {
 		m, ok := wanted[t.Name]
 		switch {
+		case !ok && !all:
+			continue
 		case !ok:
 			return safetensors.Error("it holds tensor " + safetensors.Quote(t.Name) + " that is not asked for")
 		case t.DType != "F32":
@@ -274,13 +338,10 @@ func match(tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix) error 
 			return safetensors.Error(fmt.Sprintf("tensor %s has shape %s and not [%d, %d]",
 				safetensors.Quote(t.Name), safetensors.FormatShape(t.Shape), m.Rows, m.Cols))
 		}
-	}
-	if len(tensors) == len(wanted) {
-		return nil
-	}
-	held := make(map[string]bool, len(tensors))
-	for _, t := range tensors {
 		held[t.Name] = true
+	}
+	if len(held) == len(wanted) {
+		return nil
 	}
 	missing := ""
 	for name := range wanted {
@@ -305,33 +366,25 @@ func fits(shape []int64, m rowvec.Matrix) bool {
 	return false
 }
 
-// readData sets the tensors, in the order that they have in the file, and returns the checksum of what it has read.
-func readData(r io.Reader, tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix) (sum uint32, err error) {
-	buffer := make([]byte, pieceBytes)
+// readData sets a matrix to what r holds, a piece of the size of buffer at a time.
+func readData(r io.Reader, m rowvec.Matrix, buffer []byte) error {
+	left := int64(rowsIn(m)) * int64(m.Cols) * 4
 	var piece []byte
-	left := int64(0)
-	if n := len(tensors); n > 0 {
-		left = tensors[n-1].End
-	}
-	for _, t := range tensors {
-		m := wanted[t.Name]
-		for i := range rowsIn(m) {
-			for row := m.Row(i); len(row) > 0; {
-				if len(piece) == 0 {
-					piece = buffer[:min(left, pieceBytes)]
-					left -= int64(len(piece))
-					if _, err := io.ReadFull(r, piece); err != nil {
-						return 0, err
-					}
-					sum = crc32.Update(sum, castagnoli, piece)
+	for i := range rowsIn(m) {
+		for row := m.Row(i); len(row) > 0; {
+			if len(piece) == 0 {
+				piece = buffer[:min(left, int64(len(buffer)))]
+				left -= int64(len(piece))
+				if _, err := io.ReadFull(r, piece); err != nil {
+					return err
 				}
-				n := min(len(row), len(piece)/4)
-				for j := range row[:n] {
-					row[j] = math.Float32frombits(binary.LittleEndian.Uint32(piece[4*j:]))
-				}
-				row, piece = row[n:], piece[4*n:]
 			}
+			n := min(len(row), len(piece)/4)
+			for j := range row[:n] {
+				row[j] = math.Float32frombits(binary.LittleEndian.Uint32(piece[4*j:]))
+			}
+			row, piece = row[n:], piece[4*n:]
 		}
 	}
-	return sum, nil
+	return nil
 }

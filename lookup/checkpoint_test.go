@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -459,5 +460,62 @@ func TestChecksum(t *testing.T) {
 		if got, err := lookup.Load(path, cleared(tensors)); !errors.As(err, &damaged) {
 			t.Errorf("loaded with the metadata %v, error %v", got, err)
 		}
+	}
+}
+
+// TestLoadSome takes some tensors out of a file of several types, in another order than they have there, and is as strict about
+// these as Load.
+func TestLoadSome(t *testing.T) {
+	file := foreign(`{"__metadata__":{"format":"pt"},"half":{"dtype":"BF16","shape":[2,2,1],"data_offsets":[0,8]},`+
+		`"a":{"dtype":"F32","shape":[2,2],"data_offsets":[8,24]},"b":{"dtype":"F32","shape":[1],"data_offsets":[24,28]}}`, 7)
+	path := write(t, file)
+	tensors, metadata, err := lookup.Tensors(path)
+	want := []lookup.Tensor{{"half", "BF16", []int64{2, 2, 1}}, {"a", "F32", []int64{2, 2}}, {"b", "F32", []int64{1}}}
+	if err != nil || !reflect.DeepEqual(tensors, want) || len(metadata) != 1 || metadata["format"] != "pt" {
+		t.Errorf("it holds %v, %v, error %v", tensors, metadata, err)
+	}
+
+	a, b := bitsOf(1, 2, 2, 1), bitsOf(1, 1, 1, 0)
+	some := []lookup.Parameter{{Name: "b", Value: b}, {Name: "a", Value: a}}
+	metadata, err = lookup.LoadSome(path, some)
+	if got := slices.Concat(a.Row(0), a.Row(1), b.Data); err != nil || !slices.Equal(got, []float32{3, 4, 5, 6, 7}) || metadata["format"] != "pt" {
+		t.Errorf("loaded %v, metadata %v, error %v", got, metadata, err)
+	}
+	if _, err := lookup.LoadSome(path, nil); err != nil {
+		t.Errorf("nothing is asked for: error %v", err)
+	}
+	for _, c := range []struct {
+		tensor lookup.Parameter
+		want   string
+	}{
+		{lookup.Parameter{Name: "c", Value: a}, `it holds no tensor "c"`},
+		{lookup.Parameter{Name: "half", Value: a}, `tensor "half" has dtype BF16 and not F32`},
+		{lookup.Parameter{Name: "a", Value: bitsOf(2, 2, 3, 0)}, `tensor "a" has shape [2, 2] and not [2, 3]`},
+	} {
+		clear(b.Data)
+		_, err := lookup.LoadSome(path, []lookup.Parameter{{Name: "b", Value: b}, c.tensor})
+		if err == nil || err.Error() != "rowvec: "+path+": "+c.want || b.Data[0] != 0 {
+			t.Errorf("error %v, want %s; b is %v", err, c.want, b.Data)
+		}
+	}
+}
+
+// TestLoadSomeOfDamaged: a checksum is one of all tensors, also of those that are not asked for.
+func TestLoadSomeOfDamaged(t *testing.T) {
+	tensors := []lookup.Parameter{{Name: "a", Value: bitsOf(1, 70000, 1, 0)}, {Name: "b", Value: bitsOf(2, 3, 2, 1)}}
+	path := save(t, tensors, map[string]string{"step": "7"})
+	got := cleared(tensors[1:])
+	if metadata, err := lookup.LoadSome(path, got); err != nil || !sameBits(got, tensors[1:]) || len(metadata) != 1 {
+		t.Errorf("metadata %v, error %v", metadata, err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file[8+binary.LittleEndian.Uint64(file)+5] ^= 1 // of a
+	got = cleared(tensors[1:])
+	var damaged *lookup.FormatError
+	if _, err := lookup.LoadSome(write(t, file), got); !errors.As(err, &damaged) || !sameBits(got, cleared(tensors[1:])) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -159,17 +160,37 @@ func addFiles(t *testing.T, calls map[string]func() *misuse.Call) {
 			{Name: "a key that is taken", Do: func() { metadata[lookup.ChecksumKey] = "" }},
 		}}
 	}
-	calls["Load"] = func() *misuse.Call {
-		a, b := tensors()
-		path, nameOfB := good, "b"
-		if err := lookup.Save(path, []lookup.Parameter{{Name: "a", Value: a}, {Name: "b", Value: b}}, nil); err != nil {
+	load := func(load func(path string, tensors []lookup.Parameter) (map[string]string, error)) func() *misuse.Call {
+		return func() *misuse.Call {
+			a, b := tensors()
+			path, nameOfB := good, "b"
+			if err := lookup.Save(path, []lookup.Parameter{{Name: "a", Value: a}, {Name: "b", Value: b}}, nil); err != nil {
+				t.Fatal(err)
+			}
+			return &misuse.Call{Args: []misuse.Arg{arg("a", &a), {Name: "b", At: &b, Kind: "table"}}, Do: func() error {
+				return named(second(load(path, []lookup.Parameter{{Name: "a", Value: a}, {Name: nameOfB, Value: b}})))
+			}, Also: []misuse.Spoil{
+				{Name: "one name twice", Do: func() { nameOfB = "a" }},
+				{Name: "another name", Do: func() { nameOfB = "c" }},
+			}}
+		}
+	}
+	calls["Load"], calls["LoadSome"] = load(lookup.Load), load(lookup.LoadSome)
+	calls["Tensors"] = func() *misuse.Call {
+		path := good
+		if err := lookup.Save(path, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		return &misuse.Call{Args: []misuse.Arg{arg("a", &a), {Name: "b", At: &b, Kind: "table"}}, Do: func() error {
-			return named(second(lookup.Load(path, []lookup.Parameter{{Name: "a", Value: a}, {Name: nameOfB, Value: b}})))
+		return &misuse.Call{Do: func() error {
+			_, _, err := lookup.Tensors(path)
+			return named(err)
 		}, Also: []misuse.Spoil{
-			{Name: "one name twice", Do: func() { nameOfB = "a" }},
-			{Name: "another name", Do: func() { nameOfB = "c" }},
+			{Name: "what is no safetensors file", Do: func() {
+				path += "not"
+				if err := os.WriteFile(path, []byte("nothing"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}},
 		}}
 	}
 }

@@ -511,6 +511,41 @@ func ExampleLoad() {
 	// Output: [5 6 7 8] map[step:1000] <nil>
 }
 
+// Positions alone, out of a file that holds tokens too.
+func ExampleLoadSome() {
+	dir, err := os.MkdirTemp("", "rowvec")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.safetensors")
+	positions := rowvec.Matrix{Rows: 1, Cols: 2, Data: []float32{0.5, -0.5}, Stride: 2}
+	all := append(small().Parameters(), lookup.Parameter{Name: "position.weight", Value: positions})
+	if err := lookup.Save(path, all, nil); err != nil {
+		panic(err)
+	}
+	clear(positions.Data)
+	_, err = lookup.LoadSome(path, all[1:])
+	fmt.Println(positions.Data, err)
+	// Output: [0.5 -0.5] <nil>
+}
+
+// What there is to load.
+func ExampleTensors() {
+	dir, err := os.MkdirTemp("", "rowvec")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.safetensors")
+	if err := lookup.Save(path, small().Parameters(), map[string]string{"step": "1000"}); err != nil {
+		panic(err)
+	}
+	tensors, metadata, err := lookup.Tensors(path)
+	fmt.Println(tensors, metadata, err)
+	// Output: [{token.weight F32 [3 4]}] map[step:1000] <nil>
+}
+
 // A file that holds something else changes nothing.
 func ExampleFormatError() {
 	dir, err := os.MkdirTemp("", "rowvec")

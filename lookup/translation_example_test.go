@@ -296,3 +296,26 @@ func Example_saveFile() {
 	fmt.Println(tensors[0].Value.Data, err)
 	// Output: [1 3.1415927] <nil>
 }
+
+// with safe_open(path, framework="pt") as f: f.keys(); f.get_tensor("wte.weight")
+func Example_safeOpen() {
+	dir, _ := os.MkdirTemp("", "rowvec")
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.safetensors")
+	try(lookup.Save(path, []lookup.Parameter{
+		{Name: "wpe.weight", Value: rows([]float32{1, 2})},
+		{Name: "wte.weight", Value: rows([]float32{3, 4}, []float32{5, 6})},
+	}, nil))
+
+	tensors, _, err := lookup.Tensors(path)
+	try(err)
+	fmt.Println(tensors)
+	weight, _ := rowvec.NewMatrix(int(tensors[1].Shape[0]), int(tensors[1].Shape[1]))
+	_, err = lookup.LoadSome(path, []lookup.Parameter{{Name: "wte.weight", Value: weight}})
+	try(err)
+	tokens, err := lookup.FromMatrix(weight)
+	fmt.Println(tokens, tokens.Weight().Data, err)
+	// Output:
+	// [{wpe.weight F32 [1 2]} {wte.weight F32 [2 2]}]
+	// Embedding(vocab=2, dim=2) [3 4 5 6] <nil>
+}

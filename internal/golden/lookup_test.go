@@ -67,6 +67,7 @@ func lookupPieces() []piece {
 		}},
 		{"lookup.Gradient", gradient},
 		{"lookup.Save", save},
+		{"lookup.LoadSome", loadSome},
 	}
 	for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
 		name := "lookup.Bag, " + pooling.String()
@@ -407,4 +408,21 @@ func save(r *run) {
 	r.parameters(loaded)
 	_, err := lookup.Load(path, loaded[:1])
 	r.text(err.(*lookup.FormatError).Problem)
+}
+
+// loadSome reads some of a file, and what it says of all.
+func loadSome(r *run) {
+	r.pool = special
+	path := filepath.Join(r.t.TempDir(), "golden.safetensors")
+	saved := []lookup.Parameter{{Name: "a", Value: r.matrix(5, 7)}, {Name: "b", Value: r.matrix(1, 100), Vector: true}}
+	r.ok(lookup.Save(path, saved, map[string]string{"format": "pt"}))
+	tensors, metadata, err := lookup.Tensors(path)
+	r.ok(err)
+	for _, t := range append(tensors, lookup.Tensor{}) {
+		r.text(fmt.Sprint(t.Name, t.DType, t.Shape, metadata["format"]))
+	}
+	loaded := []lookup.Parameter{{Name: "b", Value: r.matrix(1, 100)}}
+	metadata = must(lookup.LoadSome(path, loaded))
+	r.text(metadata["format"])
+	r.parameters(loaded)
 }
