@@ -29,7 +29,10 @@ func Dots[I ID](dst, a, table Matrix, ids []I) error {
 
 // DotsAll is Dots with all rows of table, in their order: it sets dst, which has a.Rows rows and table.Rows columns, to a
 // times the transpose of table. Errors are those of Dots.
-func DotsAll(dst, a, table Matrix) error {
+func DotsAll(dst, a, table Matrix) error { return dotsAllOf(dst, a, table, 0) }
+
+// dotsAllOf is DotsAll with a part of a table of so many elements, if that is more than table has.
+func dotsAllOf(dst, a, table Matrix, size int) error {
 	const op = "DotsAll"
 	if err := checkDots(op, &dst, &a, &table, table.Rows); err != nil {
 		return err
@@ -37,7 +40,7 @@ func DotsAll(dst, a, table Matrix) error {
 	if err := checkDotsApart(op, &dst, &a, &table); err != nil {
 		return err
 	}
-	dotsAll(&dst, &a, &table)
+	dotsAll(&dst, &a, &table, max(size, extent(&table)))
 	return nil
 }
 

@@ -34,6 +34,22 @@ func TestDotsOfOneStayWithin(t *testing.T) {
 					t.Errorf("%d columns, %d ids: other products", cols, n)
 				}
 			}
+			for _, rows := range []int{36, 37, 217, 220, 1063} { // all of a table, with nothing behind it
+				for _, queries := range []int{1, 6} {
+					all := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: guard.Tail[float32](guard.New(t, 4*rows*cols), rows*cols)}
+					for i := range all.Data {
+						all.Data[i] = rng.Float32() - 0.5
+					}
+					a, got, want := someMatrix(rng, queries, cols), someMatrix(rng, queries, rows), someMatrix(rng, queries, rows)
+					dotsAll(&got, &a, &all, extent(&all))
+					kernels.DotsAll(want, a, all)
+					for i := range queries {
+						if !slices.Equal(got.Row(i), want.Row(i)) {
+							t.Errorf("%d columns, all %d rows: other products with row %d of %d", cols, rows, i, queries)
+						}
+					}
+				}
+			}
 			ids := guard.Head[int32](guard.New(t, 4*60), 60)
 			for i := range ids {
 				if i > 20 {

@@ -17,6 +17,7 @@ func init() {
 	forward.Apply = applyUpdate
 	forward.Sinusoids = streamSinusoids
 	forward.Anchors = anchors
+	forward.DotsAll = dotsAllOf
 }
 
 // hint says what the rows of a call are a part of.

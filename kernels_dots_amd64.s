@@ -480,6 +480,14 @@ done:
 //	R9   number of the id              Z4   lanes of the dot product
 //	Z0 to Z3  those of the last four
 
+// ONE_ID finds the number of row pos: an id, or pos where there are none.
+#define ONE_ID(pos, row, inOrder) \
+	MOVQ  pos, row;  \
+	TESTQ R8, R8;    \
+	JEQ   inOrder;   \
+	ID(R8, dotArgs_wide(BX), pos, row); \
+inOrder:
+
 #define ONE_PREFETCH(off) PREFETCHT1 off(R12)(DX*1)
 #define ONE_PRODUCT(off, x) \
 	VMULPS off(R11)(DX*1), x, x; \
@@ -511,7 +519,7 @@ done:
 	ADDQ $64, DX
 
 // func dotsOneAVX512(d *dotArgs) (done int)
-// for j, id := range ids { dst[0][j] = dot(a[0], table[id]) }, of a multiple of 4 ids
+// for j, id := range ids { dst[0][j] = dot(a[0], table[id]) }, of a multiple of 4 ids, or of as many rows from the first on
 TEXT ·dotsOneAVX512(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
 	MOVQ dotArgs_cols(BX), AX
@@ -524,7 +532,7 @@ TEXT ·dotsOneAVX512(SB), NOSPLIT, $0-16
 	XORL R9, R9
 	CLEAR4(Z0, Z1, Z2, Z3)
 row:
-	ID(R8, dotArgs_wide(BX), R9, SI)
+	ONE_ID(R9, SI, inOrder)
 	CMPQ SI, dotArgs_limit(BX)
 	JAE  changed
 	IMULQ dotArgs_tableStride(BX), SI
@@ -534,7 +542,7 @@ row:
 	ADDQ R9, DX
 	CMPQ DX, dotArgs_readable(BX)
 	JGE  near
-	ID(R8, dotArgs_wide(BX), DX, R12)
+	ONE_ID(DX, R12, nextInOrder)
 	IMULQ dotArgs_tableStride(BX), R12
 	ADDQ dotArgs_table(BX), R12
 near:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -24,10 +25,11 @@ type dotArgs struct {
 	wide        uint64         // 0: ids have 4 bytes; 1: they have 8
 	rows        int            // of a
 	cols        int
-	n           int // ids to do
-	readable    int // ids that may be read, at least n: prefetching looks beyond those to do
-	ahead       int // ids to prefetch ahead; 0 for none
-	burst       int // bytes to prefetch of each row
+	n           int  // ids to do
+	readable    int  // ids that may be read, at least n: prefetching looks beyond those to do
+	ahead       int  // ids to prefetch ahead; 0 for none
+	burst       int  // bytes to prefetch of each row
+	oneByOne    bool // without ids, rows of the table may go by one by one
 }
 
 // One call takes dotElements of a at a time, which stay in the first-level cache while rows of the table pass by, and then
@@ -47,6 +49,8 @@ const (
 	dotRows      = 64
 	dotResults   = 8 << 10
 	longElements = 16 << 10
+	inOrderRows  = 16 // see tuning.InOrderBytes
+	oneElements  = 1536
 )
 
 func dots[I ID](dst, a, table *Matrix, ids []I) int {
@@ -72,7 +76,8 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int {
 	return d.run(a.Rows, len(ids))
 }
 
-func dotsAll(dst, a, table *Matrix) {
+// dotsAll is for all rows of table, which is, or is a part of, a table of size elements.
+func dotsAll(dst, a, table *Matrix, size int) {
 	if isa.Active() == isa.Portable || a.Cols < dotColumns() {
 		kernels.DotsAll(*dst, *a, *table)
 		return
@@ -89,6 +94,17 @@ func dotsAll(dst, a, table *Matrix) {
 	race.ReadMatrix(table)
 	d := dotArgs{dst: &dst.Data[0], a: &a.Data[0], table: &table.Data[0]}
 	d.prepare(dst, a, table, table.Rows)
+	if fullWidth() {
+		large := size > tuning.InOrderBytes/4
+		d.oneByOne = large && (a.Rows == 1 || a.Rows >= 4 && a.Cols >= 256 && a.Rows*a.Cols >= oneElements)
+		switch {
+		case !large && a.Rows <= inOrderRows:
+			d.ahead = 0
+		case large && d.ahead == 0 && (d.oneByOne || a.Cols <= 1024 && (a.Cols > 64 || a.Rows < 4)): // a part, which a cache would hold
+			d.burst = a.Cols * 4
+			d.ahead = rowsAhead(d.burst, table.Rows, aheadLeast)
+		}
+	}
 	d.run(a.Rows, table.Rows)
 }
 
@@ -118,7 +134,7 @@ func (d *dotArgs) run(rows, n int) int {
 
 // byRow reports whether one row of a goes over the rows of the table one by one: see do.
 func (d *dotArgs) byRow() bool {
-	return d.n%4 == 0 && d.ids != nil && d.ahead > 0 && d.readable > d.ahead && fullWidth()
+	return d.n%4 == 0 && (d.ids != nil || d.oneByOne) && d.ahead > 0 && d.readable > d.ahead && fullWidth()
 }
 
 // runPieces is run in pieces of so many rows and ids. The receiver is a value: see runPieces of rowArgs.

@@ -6,4 +6,4 @@ import "github.com/rowvec/rowvec/kernels"
 
 func dots[I ID](dst, a, table *Matrix, ids []I) int { return kernels.Dots(*dst, *a, *table, ids) }
 
-func dotsAll(dst, a, table *Matrix) { kernels.DotsAll(*dst, *a, *table) }
+func dotsAll(dst, a, table *Matrix, _ int) { kernels.DotsAll(*dst, *a, *table) }

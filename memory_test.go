@@ -547,6 +547,11 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			table := m.matrix(read, s.n, s.dim, 2*s.gap)
 			return kernel{func() error { return rowvec.DotsAll(dst, a, table) }, func() { kernels.DotsAll(dst, a, table) }}
 		}},
+		{"forward.DotsAll", false, less, func(m *memory, s extent) kernel {
+			dst, a := m.matrix(written, s.queries, s.n, 3*s.gap), m.matrix(read, s.queries, s.dim, s.gap)
+			table := m.matrix(read, s.n, s.dim, 2*s.gap)
+			return kernel{func() error { return forward.DotsAll(dst, a, table, 1<<30) }, func() { kernels.DotsAll(dst, a, table) }}
+		}},
 		{"Dropout", false, chunk, dropout(false)},
 		{"Dropout in place", false, chunk, dropout(true)},
 		{"LayerNorm", false, normed, norm(false)},
@@ -788,7 +793,7 @@ func TestMemory(t *testing.T) {
 	for k, kernel := range idTables[0] {
 		name, _, _ := strings.Cut(kernel.name, " ")
 		shapes := []extent{{n: 15, rows: 9, seq: 5}, {n: 1, rows: 3, seq: 1}, {n: 3, rows: 9, seq: 3}} // four rows, two and one; one; fewer than four
-		if strings.HasPrefix(name, "Dots") {
+		if strings.Contains(name, "Dots") {
 			shapes = nil
 			for n := 1; n < 6; n++ {
 				shapes = append(shapes, extent{n: n, rows: 6 - n, queries: 1 + n%5})
@@ -851,8 +856,8 @@ func TestMemoryOfPrefetches(t *testing.T) {
 	large(t)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	m, levels := newMemory(t, roomFor), isatest.Levels(t)
-	defer func(bytes int) { tuning.CachedBagBytes = bytes }(tuning.CachedBagBytes)
-	tuning.CachedBagBytes = 1 << 20 // three times of which some processors prefetch nothing of
+	defer func(bags, inOrder int) { tuning.CachedBagBytes, tuning.InOrderBytes = bags, inOrder }(tuning.CachedBagBytes, tuning.InOrderBytes)
+	tuning.CachedBagBytes, tuning.InOrderBytes = 1<<20, 1<<20 // three times of the former some processors prefetch nothing of
 	for range 3 {
 		m.huge = append(m.huge, guard.Tail[float32](guard.New(t, roomFor+20000), 1<<20+5000))
 	}

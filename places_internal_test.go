@@ -25,9 +25,9 @@ var placedUpdates = map[string]forward.Update{
 
 // prefetchAll has rows of all tables prefetched, until the test ends.
 func prefetchAll(t *testing.T) {
-	long, short := tuning.CachedBytes, tuning.CachedShortBytes
-	t.Cleanup(func() { tuning.CachedBytes, tuning.CachedShortBytes = long, short })
-	tuning.CachedBytes, tuning.CachedShortBytes = 0, 0
+	long, short, inOrder := tuning.CachedBytes, tuning.CachedShortBytes, tuning.InOrderBytes
+	t.Cleanup(func() { tuning.CachedBytes, tuning.CachedShortBytes, tuning.InOrderBytes = long, short, inOrder })
+	tuning.CachedBytes, tuning.CachedShortBytes, tuning.InOrderBytes = 0, 0, 0
 }
 
 // TestPlaces: an update with places does what one row after the other does, in runs of several lengths and with gaps, and ends in

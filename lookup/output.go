@@ -6,6 +6,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
 )
@@ -153,7 +154,7 @@ func (p *outputPass) forwardPart(lo, hi int) error {
 	if p.sampled {
 		return p.ids.slice(lo, hi).dots(logits, p.h, p.table)
 	}
-	return rowvec.DotsAll(logits, p.h, rows(p.table, lo, hi))
+	return forward.DotsAll(logits, p.h, rows(p.table, lo, hi), p.table.Rows*p.table.Stride)
 }
 
 // backward adds the gradient of the table to a dense one or, if that is nil, to a sparse one.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
 )
@@ -496,7 +497,8 @@ func (p *search) part(lo, hi int) error {
 				screens = false // and not for the other queries either
 			}
 			scores := rowvec.Matrix{Rows: last - first, Cols: hi - lo, Stride: hi - lo, Data: h.scores}
-			if err := rowvec.DotsAll(scores, rows(p.queries, first, last), rows(p.tokens.weight, lo, hi)); err != nil {
+			table := p.tokens.weight
+			if err := forward.DotsAll(scores, rows(p.queries, first, last), rows(table, lo, hi), table.Rows*table.Stride); err != nil {
 				return err
 			}
 			for query := first; query < last; query++ {

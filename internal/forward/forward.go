@@ -56,6 +56,9 @@ var Normalises func(cols int) bool
 // the rest.
 var ScatterAdd func(r Rows) (done int)
 
+// DotsAll is rowvec.DotsAll with rows that are a part of a table of so many elements.
+var DotsAll func(dst, a, table kernels.Matrix, size int) error
+
 // Copy copies src to dst, of the same shape, past the caches where that can be.
 var Copy func(dst, src kernels.Matrix)
 

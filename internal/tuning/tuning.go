@@ -239,22 +239,46 @@ var (
 	AbreastIDs     = 256
 )
 
+// InOrderBytes is the size of tables above which rowvec.DotsAll, where AVX-512 is not in halves, has rows go by one by one, each
+// prefetched while another is done, as Dots does: for one row of the other matrix, and for the first of four and more that have 1,536
+// elements or more, and 256 columns. Smaller ones, which a third level may hold, it leaves to the processor's own prefetcher, for up
+// to 16 rows. On a Zen 5, ns per row of the table by fours that are prefetched at once and so, medians of 11 rounds:
+//
+//	rows                   1          2          4          8          12         64
+//	250,000 x 256      42.6 28.0  33.5       34.0       63.0 46.0  75.2 54.2  199  171
+//	120,000 x 512      71.1 58.9  78.4       86.8 81.5   148  113   171  129  373  325
+//	 50,257 x 768       101 82.4   114        134  114   218  132   206  162  563  477
+//	 50,257 x 1,024     146  112   171        197  159   222  192   256  229  729  706
+//	 20,000 x 4,096     460  450   546        712  688   907  810  1068  996 3958 3869
+//	 60,000 x 64       3.57 2.67  3.88 2.96  4.71 3.71  7.41 6.34            50.3
+//	 12,000 x 300      15.6 13.7  15.9 13.1  20.2 15.0  32.1 28.3             184
+//	  3,000 x 768      36.0 27.7  35.6 28.2  46.1 35.3  73.1 61.5             483
+//
+// One by one, two rows would take 35.1 over 250,000 x 256, and four 38.5, and 20 over 400,000 x 160 54 and not 45.
+//
+// It is the size of the whole table where rows are a part of it, as in a search: parts of large tables had not been prefetched, since a
+// cache would hold each. Searches with 1, 2, 4, 8 and 20 queries, of 400,000 x 160 23.5 21.8, 24.8 24.7, 29.5 23.9, 71.0 33.1, 72.1
+// 53.7; of 100,000 x 128 20.6 15.9, 20.5 15.3, 23.7 14.6, 36.8 19.4, 53.6 38.6; of 50,257 x 768 96.9 91.5, 120 121, 149 137, 218 213,
+// 271 232. With two and three queries parts of more than 1,024 columns are not (32,000 x 4,096 561 and 637), nor with four and more
+// those of 64 columns and fewer (1,000,000 x 64 13.6 and 14.7).
+var InOrderBytes = 16 << 20
+
 // Lower makes every call large and divides it, has all results written past the caches that can be, as where Halves is so, and
 // returns the function that undoes it.
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
 	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
-	abreast, ids := AbreastColumns, AbreastIDs
+	abreast, ids, inOrder := AbreastColumns, AbreastIDs, InOrderBytes
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
-	AbreastColumns, AbreastIDs = 319, 1 // fewer are no long rows to the assembly
+	AbreastColumns, AbreastIDs, InOrderBytes = 319, 1, 0 // fewer columns are no long rows to the assembly
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
 		Halves = halves
-		AbreastColumns, AbreastIDs = abreast, ids
+		AbreastColumns, AbreastIDs, InOrderBytes = abreast, ids, inOrder
 	}
 }
