@@ -42,7 +42,7 @@ type rowArgs struct {
 	// line, linear rows are left to the processor's own prefetcher.
 	fullWidth bool
 
-	abreast bool // rows that come line by line come four abreast, with AVX-512: see tuning.AbreastColumns
+	abreast bool // rows that come line by line come four abreast, in kernels with ROW_ABREAST: see tuning.AbreastColumns
 	//lint:ignore U1000 for the assembly alone
 	steps   [4]uintptr // how far each of the four is behind the next, and the last behind the next line of the first
 	quarter uintptr    // bytes that are prefetched of each while a row is done
@@ -195,7 +195,8 @@ func (a rowArgs) chunk(first, n int) rowArgs {
 // (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
 // 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
-// second-level cache, or into wideBytes where AVX-512 is not in halves: with the one and the other on a Zen 5, 512 ids of
+// second-level cache, or into wideBytes where AVX-512 is not in halves, but for four that come abreast: with the one and the other
+// on a Zen 5, before rows came abreast, 512 ids of
 // 16,384 x 12,288 written past the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad
 // 5116 and 4546, others 0.95 to 1.02 of the time.
 //
@@ -407,12 +408,12 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	if burst == 0 && table.Cols*4 >= middleBytes && isa.Active() == isa.AVX2 {
 		early = earlyRows
 	}
-	fetch(table, ids, ahead, h)
 	a.abreast = ahead > 0 && burst == 0 && goesAbreast(table.Cols, len(ids)+h.more, stream)
 	if a.abreast {
 		ahead = max(ahead, 4)
 		a.quarter = uintptr(table.Cols+63) / 64 * 64
 	}
+	fetch(table, ids, ahead, h)
 	window := uintptr(0)
 	if ahead > 0 {
 		window = windowAhead(linear)

@@ -171,7 +171,8 @@ func (m *memory) words(n int) []uint64 {
 	return x
 }
 
-// list returns n ids of both ends of so many rows; the first and the last of several ids are of the row at the page.
+// list returns n ids of both ends of so many rows; the first and the last of several ids are of the row at the page, but that the
+// last is at times that of row 0.
 func list[I rowvec.ID](m *memory, n, rows int) []I {
 	ids := place[I](m, read, 1, n, 0)
 	for i := range ids {

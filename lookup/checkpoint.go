@@ -164,7 +164,7 @@ func rowsIn(m rowvec.Matrix) int {
 // any more, while it is read for the second time, leaves the tensors partly written; the error says so.
 //
 // Errors: FormatError, also for names that are not unique; those of the file system, wrapped, so that errors.Is finds
-// fs.ErrNotExist, also for whatever else is at path, such as a directory or a named pipe, of which none is opened;
+// fs.ErrNotExist; an fs.PathError for what is no file, such as a directory or a named pipe, which nobody waits for;
 // ShapeError for a tensor whose fields contradict each other; OverlapError for two that share memory.
 func Load(path string, tensors []Parameter) (metadata map[string]string, err error) {
 	return loadFile("lookup.Load", path, tensors, true)
@@ -184,8 +184,9 @@ type Tensor struct {
 }
 
 // Tensors returns what a safetensors file holds, in the order of its data, and its metadata, without ChecksumKey: it is how to
-// find out what LoadSome needs matrices for. It reads no data, but checks that the file has as many as it says. Errors are
-// those of Load.
+// find out what LoadSome needs matrices for. It reads no data, but checks that the file has as many as it says; without data there
+// is nothing to hold the metadata to, as LoadSome does where there is a checksum. Errors are FormatError and those of the file
+// system.
 func Tensors(path string) (tensors []Tensor, metadata map[string]string, err error) {
 	err = readFile("lookup.Tensors", path, func(f *os.File, size int64) error {
 		header, err := safetensors.Read(f, size)
@@ -222,7 +223,11 @@ func readFile(op, path string, read func(f *os.File, size int64) error) error {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err == nil {
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular(): // by now
+		err = notRegular(path)
+	default:
 		err = read(f, info.Size())
 	}
 	if invalid := safetensors.Error(""); errors.As(err, &invalid) {
@@ -241,9 +246,13 @@ func openFile(path string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: replace.ErrNotRegular}
+		return nil, notRegular(path)
 	}
 	return os.Open(path)
+}
+
+func notRegular(path string) error {
+	return &fs.PathError{Op: "open", Path: path, Err: replace.ErrNotRegular}
 }
 
 // byName checks the tensors that are to be loaded.

@@ -159,7 +159,7 @@ var WideBytes = 8 << 20
 
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
 // that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns; with longer rows line by line, also where results are
-// small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way; with
+// small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or four; with
 // BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three times
 // CachedBagBytes; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line at a time.
 // On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 does it and so, medians of 21 interleaved rounds;
@@ -264,7 +264,7 @@ var (
 var InOrderBytes = 16 << 20
 
 // Lower makes every call large and divides it, has all results written past the caches that can be, as where Halves is so, and
-// returns the function that undoes it.
+// returns the function that undoes it. AbreastColumns, AbreastIDs and InOrderBytes are for tests that then set Halves to false.
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes

@@ -30,8 +30,11 @@ func New(do func(lo, hi int) error) *Crew {
 	c.run = func() {
 		ended := false
 		defer func() {
-			if !ended { // by runtime.Goexit, as t.Fatal does; a panic ends the program
-				c.fail(c.n, errExit)
+			if !ended {
+				if p := recover(); p != nil {
+					panic(p) // ends the program, and so nobody may go on before it has
+				}
+				c.fail(c.n, errExit) // by runtime.Goexit, as t.Fatal does
 			}
 			c.wait.Done()
 		}()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -212,10 +214,10 @@ func TestNoAllocation(t *testing.T) {
 func TestExit(t *testing.T) {
 	for _, failing := range []bool{false, true} {
 		other := errors.New("of a range below")
-		var caller atomic.Int64
+		var begun atomic.Int64
 		c := New(func(lo, _ int) error {
 			if lo == 0 { // the caller waits for the other to have begun
-				for caller.Load() == 0 {
+				for begun.Load() == 0 {
 					runtime.Gosched()
 				}
 				if failing {
@@ -223,7 +225,7 @@ func TestExit(t *testing.T) {
 				}
 				return nil
 			}
-			caller.Store(1)
+			begun.Store(1)
 			runtime.Goexit()
 			return nil
 		})
@@ -240,6 +242,39 @@ func TestExit(t *testing.T) {
 			t.Errorf("got %v, want the error of the range below", err)
 		case !failing && err != errExit:
 			t.Errorf("got %v, want %v", err, errExit)
+		}
+	}
+}
+
+// TestPanicEndsTheProgram: one on another goroutine does, with its message, and the call does not return before.
+func TestPanicEndsTheProgram(t *testing.T) {
+	if os.Getenv("ROWVEC_PANIC") != "" {
+		var begun atomic.Int64
+		err := New(func(lo, _ int) error {
+			for lo == 0 && begun.Load() == 0 {
+				runtime.Gosched()
+			}
+			if lo > 0 {
+				begun.Store(1)
+				panic("of a worker")
+			}
+			return nil
+		}).Do(2, 2, 1)
+		fmt.Println("returned", err)
+		os.Exit(3)
+	}
+	if isatest.Few() {
+		t.Skip("it starts programs")
+	}
+	for range 20 {
+		run := exec.Command(os.Args[0], "-test.run=TestPanicEndsTheProgram")
+		run.Env = append(os.Environ(), "ROWVEC_PANIC=1")
+		out, err := run.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+			t.Skipf("cannot run this program again: %v", err) // as under an emulator
+		}
+		if strings.Contains(string(out), "returned") || !strings.Contains(string(out), "of a worker") {
+			t.Fatalf("%s", out)
 		}
 	}
 }
