@@ -19,8 +19,8 @@ import (
 //   - Updates of rows narrower than wideColumns are better off with parts of AVX2's vectors than with masks, as
 //     kernels_update_amd64.go shows.
 //   - Gathers from tables of up to tuning.WideBytes are no faster, nor is most of what else is done to rows of such tables that
-//     are no multiple of a vector, nor are copies of rows of more than wholeBytes, unless they come abreast: on a Zen 4, 125,000 x 4,096 1423 with AVX2 and
-//     1556 with AVX-512.
+//     are no multiple of a vector, nor are copies of rows of more than wholeBytes, unless they come abreast: on a Zen 4,
+//     125,000 x 4,096 1423 with AVX2 and 1556 with AVX-512.
 //   - Rows of more than that and up to endColumns have END_ROWS where the processor does not do vectors in halves, which
 //     tuning.Halves is about, and where that is quicker, which endsPay knows.
 //   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and

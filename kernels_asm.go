@@ -196,9 +196,8 @@ func (a rowArgs) chunk(first, n int) rowArgs {
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
 // 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
 // second-level cache, or into wideBytes where AVX-512 is not in halves, but for four that come abreast: with the one and the other
-// on a Zen 5, before rows came abreast, 512 ids of
-// 16,384 x 12,288 written past the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad
-// 5116 and 4546, others 0.95 to 1.02 of the time.
+// on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past the caches 2097 and 1993, 2,048 of 50,257 x
+// 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
 // With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s),
 // on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is

@@ -18,9 +18,10 @@
 //	     with R8
 //	K1   lanes of the tail (AVX-512)
 //
-// A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so, and those of HELD_BAGS up to 24. What is left of the rows is done as a
-// block of half as many, and so on down to one, by the bits of the number of columns; and then a tail, with AVX2 as 4, 2 and 1
-// floats, with AVX-512 as one masked vector; or all of it as BAGS_ENDS. No byte outside the rows is touched.
+// A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so, and those of HELD_BAGS up to 24. What is
+// left of the rows is done as a block of half as many, and so on down to one, by the bits of the number of columns; and then a
+// tail, with AVX2 as 4, 2 and 1 floats, with AVX-512 as one masked vector; or all of it as BAGS_ENDS. No byte outside the rows
+// is touched.
 //
 // Blocks of four and eight vectors are done in the order of MIXED in rows_amd64.h, but spans of long rows from left to
 // right. ns per id in bags of 3, 10 and 50 from left to right and so: 1,000,000 x 64 with AVX2 22.4 and 16.2, 19.8 and 15.0,

@@ -149,7 +149,7 @@ func (d dotArgs) runPieces(rows, n, height, width int) int {
 			step = 1
 		}
 		for i := 0; i < rows; i, step = i+step, height {
-			d.n, d.rows = min(width, n-j), min(step, rows-i)
+			d.rows = min(step, rows-i)
 			d.dst = (*float32)(unsafe.Add(unsafe.Pointer(all.dst), uintptr(i)*d.dstStride+uintptr(j)*4))
 			d.a = (*float32)(unsafe.Add(unsafe.Pointer(all.a), uintptr(i)*d.aStride))
 			if want := d.n; d.do() < want {

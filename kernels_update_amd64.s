@@ -122,9 +122,9 @@ inOrder:
 // UPDATE_COLUMNS does one row; TAIL does what is behind its blocks of 64 bytes. Where there is a row to prefetch, there is no loop
 // up to 512 columns: a processor watches each instruction that loads, and where it comes by again a constant distance on, fetches
 // what would be next, which is behind the row and of no use. The first four blocks are done in the order of MIXED in rows_amd64.h.
-// Of grad, a stream with or without gaps, the processor fetches enough itself where rowArgs.fullWidth is set. In loops, by fours of rows of up
-// to mixedBytes and one by one of others, with grad prefetched and 48 columns by AVX2, and so, on a Zen 5 with AVX-512, uniform
-// ids, ns per row, medians of 21 interleaved rounds:
+// Of grad, a stream with or without gaps, the processor fetches enough itself where rowArgs.fullWidth is set. In loops, by
+// fours of rows of up to mixedBytes and one by one of others, with grad prefetched and 48 columns by AVX2, and so, on a Zen 5
+// with AVX-512, uniform ids, ns per row, medians of 21 interleaved rounds:
 //
 //	table, ids                   SGD        Adagrad    Adam
 //	1,000,000 x 40    8,192    9.19 8.49  19.4 17.8  29.1 27.6

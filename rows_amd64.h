@@ -31,8 +31,8 @@
 // R12 on while this row is done, and now the first line of the one that comes rowArgs.early rows later; R12 is 0 otherwise.
 // As much is prefetched of linear rows, at once from its end on, but not where they are written past the caches, ROW_STREAM, nor
 // line by line where rowArgs.fullWidth is set.
-// Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX, as ADD_PLACE does of those with places. ROW_ID is the part that has the id in R10, checked,
-// and ROW_TABLE the rest.
+// Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX, as ADD_PLACE does of those with places. ROW_ID is
+// the part that has the id in R10, checked, and ROW_TABLE the rest.
 
 #define LINEAR(off) PREFETCHT1 (const_linearAhead+off)(DI)(DX*1)
 #define WINDOW(off) PREFETCHT1 off(AX)(DX*1)

@@ -44,10 +44,10 @@ type Bag struct {
 	pooling Pooling
 }
 
-// NewBag returns the bag of a pooling over the table of tokens, whose options it works by: with ScaleGradByFrequency, gradients are
-// divided by how often an id occurs in the input, where nn.EmbeddingBag on the CPU, up to 1.13 at least, divides some by the count
-// of another id. It is an error if there are no
-// tokens, if they are Scaled, which bags are not, or if ScaleGradByFrequency comes together with Max.
+// NewBag returns the bag of a pooling over the table of tokens, whose options it works by: with ScaleGradByFrequency,
+// gradients are divided by how often an id occurs in the input, where nn.EmbeddingBag on the CPU, up to 1.13 at least, divides
+// some by the count of another id. It is an error if there are no tokens, if they are Scaled, which bags are not, or if
+// ScaleGradByFrequency comes together with Max.
 func NewBag(tokens *Embedding, pooling Pooling) (*Bag, error) {
 	const op = "lookup.NewBag"
 	switch {

@@ -285,8 +285,9 @@ func (o *Optimizer) Step(g *Gradient) error {
 
 // StepBatch takes a step with the gradient that e.BackwardSparse gives for a batch, without ever holding it: the rows of
 // dOut are added up and applied while they are in the caches, and those of ids that occur once are applied as they are, unless
-// the embedding is Scaled or rows are so short that to sort these out takes longer. The table of e must be the optimizer's. The bits are those of
-// BackwardSparse and Step, but that a gradient of -0 which occurs once may be no +0, which only a weight of -0 can tell.
+// the embedding is Scaled or rows are so short that to sort these out takes longer. The table of e must be the optimizer's.
+// The bits are those of BackwardSparse and Step, but that a gradient of -0 which occurs once may be no +0, which only a weight
+// of -0 can tell.
 func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Optimizer.StepBatch"
 	if e == nil {

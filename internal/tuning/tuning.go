@@ -159,11 +159,11 @@ var WideBytes = 8 << 20
 
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
 // that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns; with longer rows line by line, also where results are
-// small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or four; with
-// BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three times
-// CachedBagBytes; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line at a time.
-// On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 does it and so, medians of 21 interleaved rounds;
-// where there is an S, gathers and Embed write past the caches:
+// small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or
+// four; with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three
+// times CachedBagBytes; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line
+// at a time. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 does it and so, medians of 21
+// interleaved rounds; where there is an S, gathers and Embed write past the caches:
 //
 //	    table, ids                 gather      scatter-add embed
 //	1,000,000 x 33         8,192  10.2 6.14   9.40 8.96   9.75 7.53
@@ -217,9 +217,9 @@ var Halves = isa.Halves()
 var StraightColumns = 128
 
 // Long rows come line by line while others are done, one row after the other or four abreast: memory, it seems, does more at once
-// where it is asked for several rows. Above AbreastColumns columns of what is written past the caches,
-// twice as many of other rows, up to 8,192, and from AbreastIDs ids on, they come abreast. On a Zen 5 with AVX-512, where alone it
-// was measured, ns per row without and so, medians of 31 interleaved rounds:
+// where it is asked for several rows. Above AbreastColumns columns of what is written past the caches, twice as many of other
+// rows, up to 8,192, and from AbreastIDs ids on, they come abreast. On a Zen 5 with AVX-512, where alone it was measured, ns
+// per row without and so, medians of 31 interleaved rounds:
 //
 //	table, ids                  gather      scaled      embed       scatter-add
 //	 50,257 x 1,280  4,096    250  231    255  224    263  263    264  266
