@@ -409,7 +409,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	}
 	a.abreast = ahead > 0 && burst == 0 && goesAbreast(table.Cols, len(ids)+h.more, stream)
 	if a.abreast {
-		ahead = max(ahead, 4)
+		ahead = 4
 		a.quarter = uintptr(table.Cols+63) / 64 * 64
 	}
 	fetch(table, ids, ahead, h)
@@ -427,8 +427,8 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 // goesAbreast reports whether rows of so many columns that come line by line are to come four abreast, for so many ids.
 func goesAbreast(cols, ids int, stream bool) bool {
 	least := tuning.AbreastColumns
-	if !stream {
-		least *= 2
+	if stream {
+		least = tuning.AbreastStreamColumns
 	}
 	return fullWidth() && cols > least && cols <= abreastMost && ids >= tuning.AbreastIDs
 }

@@ -217,26 +217,39 @@ var Halves = isa.Halves()
 var StraightColumns = 128
 
 // Long rows come line by line while others are done, one row after the other or four abreast: memory, it seems, does more at once
-// where it is asked for several rows. Above AbreastColumns columns of what is written past the caches, twice as many of other
-// rows, up to 8,192, and from AbreastIDs ids on, they come abreast. On a Zen 5 with AVX-512, where alone it was measured, ns
-// per row without and so, medians of 31 interleaved rounds:
+// where it is asked for several rows. Above AbreastStreamColumns columns of what is written past the caches, AbreastColumns of
+// other rows, up to 8,192, and from AbreastIDs ids on, they come abreast, the next four while four are done. On a Zen 5 with
+// AVX-512, where alone it was measured, ns per row without and so, medians of 31 interleaved rounds: written past the caches,
 //
-//	table, ids                  gather      scaled      embed       scatter-add
-//	 50,257 x 1,280  4,096    250  231    255  224    263  263    264  266
-//	 50,257 x 1,536  4,096    331  297    328  288    338  316    346  342
-//	 50,257 x 2,048  4,096    441  385    448  389    445  428    492  484
-//	100,000 x 2,500    512    528  502    522  478    573  537    537  467
-//	 50,257 x 3,072    512    637  604    643  582    663  631    649  586
-//	 50,257 x 4,096  2,048    888  741    895  748    909  801    955  875
-//	 50,257 x 4,096    512    767  744    850  745    857  808    840  733
-//	 50,257 x 5,120    256    975  983    978  846   1034  981   1001  906
-//	 20,000 x 8,192    512   1520 1403   1509 1396   1595 1558   1529 1479
+//	                              uniform                               Zipf
+//	table, ids                    gather      scaled      embed         gather      scaled      embed
+//	1,000,000 x 448     16,384   105  98.4   108  103    103  104      73.1 66.2   70.6 63.7   72.0 73.3
+//	1,000,000 x 512      8,192   114  108    115  109    108  110      80.5 70.7   75.5 65.4   82.0 83.2
+//	  100,000 x 640      8,192   120  123    126  119    129  122      79.7 70.3   80.3 71.2   86.1 78.4
+//	   50,257 x 768      8,192   136  132    139  133    146  143      88.6 81.1   91.4 81.5   98.3 91.1
+//	   50,257 x 1,024    8,192   194  180    192  181    200  210       122  109    126  110    131  128
+//	   50,257 x 1,536    4,096   297  257    302  252    307  321       194  169    195  167    205  209
+//	   50,257 x 2,048    4,096   376  335    416  337    422  424       258  228    257  224    280  281
+//	   50,257 x 3,072    2,048   601  506    625  504    673  622       404  352    401  346    444  422
+//	   50,257 x 4,096    2,048   804  674    861  681    890  793       550  470    543  466    587  562
+//	   20,000 x 8,192    1,024  1385 1260   1439 1271   1468 1435      1023  949   1029  926   1093 1077
 //
-// Fewer columns gain nothing, or lose: 2,048 ids of 50,257 x 768 are added up in 131 and 141, of 50,257 x 1,024 embedded in 188 and
-// 208; so do 128 ids, of 80,000 x 2,048 366 and 406; and 12,288 columns, of which 0.96 to 1.02 was measured.
+// and uniform ids where not:
+//
+//	table, ids                    gather      scaled      embed       scatter-add
+//	  100,000 x 2,500      512   495  477    507  473    544  516    506  438
+//	   50,257 x 3,072      512   600  580    584  567    646  613    611  559
+//	   50,257 x 4,096      512   749  721    792  715    827  783    789  703
+//	   50,257 x 5,120      256   880  843    966  835    951  928    933  829
+//	   20,000 x 8,192      256  1168 1179   1399 1164   1396 1386   1338 1209
+//
+// Fewer columns lose: 16,384 ids of 1,000,000 x 320 69.4 and 70.5, 68.6 and 74.2, 68.4 and 71.6; 1,024 of 50,257 x 2,048 that are
+// not written past the caches 379 and 397, 379 and 391, 410 and 430; of 5,000 x 768, which the third level holds, 70.2 and 71.8. So
+// do 128 ids, of 80,000 x 2,048 366 and 406; and 512 of 16,384 x 12,288 gain little, 1972 and 1977, 2054 and 1922, 2292 and 2311.
 var (
-	AbreastColumns = 1024
-	AbreastIDs     = 256
+	AbreastStreamColumns = 384
+	AbreastColumns       = 2048
+	AbreastIDs           = 256
 )
 
 // InOrderBytes is the size of tables above which rowvec.DotsAll, where AVX-512 is not in halves, has rows go by one by one, each
@@ -264,21 +277,21 @@ var (
 var InOrderBytes = 16 << 20
 
 // Lower makes every call large and divides it, has all results written past the caches that can be, as where Halves is so, and
-// returns the function that undoes it. AbreastColumns, AbreastIDs and InOrderBytes are for tests that then set Halves to false.
+// returns the function that undoes it. Those of rows abreast and InOrderBytes are for tests that then set Halves to false.
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
 	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
-	abreast, ids, inOrder := AbreastColumns, AbreastIDs, InOrderBytes
+	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
-	AbreastColumns, AbreastIDs, InOrderBytes = 319, 1, 0 // fewer columns are no long rows to the assembly
+	AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = 319, 319, 1, 0 // fewer columns are no long rows to the assembly
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
 		Halves = halves
-		AbreastColumns, AbreastIDs, InOrderBytes = abreast, ids, inOrder
+		AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = abreastStream, abreast, ids, inOrder
 	}
 }
