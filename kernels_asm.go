@@ -38,6 +38,7 @@ type rowArgs struct {
 	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
 	scale    float32
 	stream   bool // write linear rows past the caches
+	unfenced int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
 	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns, and where others come line by
 	// line, linear rows are left to the processor's own prefetcher.
 	fullWidth bool
@@ -118,10 +119,13 @@ func (a rowArgs) runPieces(k op, n, cols int) int {
 func (a rowArgs) runChunks(k op, n int) int {
 	rows := min(chunkRows, max(1, chunkElements/a.cols))
 	if a.abreast {
-		rows &^= 3 // they are at least chunkElements/abreastMost
+		rows &^= 3 // they are at least chunkElements/abreastMost/2
 	}
 	for first, piece := 0, a; ; first += piece.n {
 		piece = a.chunk(first, min(rows, n-first))
+		if first+piece.n < n {
+			piece.unfenced = piece.n
+		}
 		if done := piece.do(k); done < piece.n || first+piece.n == n {
 			return first + done
 		}
@@ -407,7 +411,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	if burst == 0 && table.Cols*4 >= middleBytes && isa.Active() == isa.AVX2 {
 		early = earlyRows
 	}
-	a.abreast = ahead > 0 && burst == 0 && goesAbreast(table.Cols, len(ids)+h.more, stream)
+	a.abreast = ahead > 0 && burst == 0 && goesAbreast(linear, len(ids)+h.more, stream)
 	if a.abreast {
 		ahead = 4
 		a.quarter = uintptr(table.Cols+63) / 64 * 64
@@ -421,16 +425,17 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.limit, a.wide = idLimit[I](table.Rows), wide(ids)
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
-	a.stream, a.fullWidth = stream, fullWidth()
+	a.stream, a.unfenced, a.fullWidth = stream, -1, fullWidth()
 }
 
-// goesAbreast reports whether rows of so many columns that come line by line are to come four abreast, for so many ids.
-func goesAbreast(cols, ids int, stream bool) bool {
-	least := tuning.AbreastColumns
+// goesAbreast reports whether rows that come line by line are to come four abreast, for so many ids. Those that are written past the
+// caches have to be whole lines; four of them with twice abreastMost columns are a chunk.
+func goesAbreast(linear *Matrix, ids int, stream bool) bool {
+	least, most := tuning.AbreastColumns, abreastMost
 	if stream {
-		least = tuning.AbreastStreamColumns
+		least, most = tuning.AbreastStreamColumns, 2*abreastMost
 	}
-	return fullWidth() && cols > least && cols <= abreastMost && ids >= tuning.AbreastIDs
+	return fullWidth() && linear.Cols > least && linear.Cols <= most && ids >= tuning.AbreastIDs && (!stream || streamsLines(linear))
 }
 
 // idLimit returns the number that ids read as unsigned must be below: rows, but never one that a negative id of 32 bits

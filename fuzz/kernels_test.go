@@ -25,6 +25,10 @@ func seeds(f *testing.F) {
 	add(func(in *input) { in.Dim, in.IDs, in.At, in.Flags = 257, 6, 3, variant }, 0, float32(math.Inf(1)), -0x1p-149)
 	add(func(in *input) { in.Dim, in.N, in.Seq, in.Flags, in.Gaps = 7, 4999, 50, manyIDs, [4]uint8{} })
 	add(func(in *input) { in.Dim, in.N, in.Rows, in.Flags = 300, 40, 2000, manyRows })
+	add(func(in *input) { in.Dim, in.N, in.Rows, in.Spread, in.Flags = 397, 23, 4000, 0, manyRows }) // rows abreast
+	add(func(in *input) {
+		in.Dim, in.N, in.Rows, in.Flags, in.Gaps = 336, 500, 4000, manyRows|manyIDs, [4]uint8{}
+	})
 	add(func(in *input) { in.Dim, in.IDs = 0, 3 })
 	add(func(in *input) { in.Rows = 0 })
 	add(func(in *input) { in.Flags = misfit })

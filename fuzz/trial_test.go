@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxDim    = 300
+	maxDim    = 400 // from 320 on, rows come abreast where they are prefetched
 	fewRows   = 40
 	maxRows   = 5000
 	maxMatrix = 3 << 16 // elements of the largest matrix but for the table; a layer shares it among workers
@@ -51,7 +51,7 @@ type trial struct {
 
 // fuzz runs a target: build makes the arguments and the call of each case.
 func fuzz(f *testing.F, build func(t *trial)) {
-	levels := isatest.Levels(f)
+	ways := waysOf(isatest.Levels(f))
 	f.Cleanup(tuning.Lower()) // several workers, and results written past the caches, whatever their size
 	regions := make([]region, 9)
 	for i := range regions {
@@ -62,10 +62,43 @@ func fuzz(f *testing.F, build func(t *trial)) {
 		in, floats := decode(b)
 		c := &trial{in: in, values: in.values(floats), regions: regions}
 		build(c)
-		if err := c.play(levels); err != nil {
+		if err := c.play(ways); err != nil {
 			t.Fatalf("%s: %v\n%s", c.op, err, c.describe())
 		}
 	})
+}
+
+// way is how a call goes: at a level, with AVX-512 that does vectors in halves or not.
+type way struct {
+	level  isa.Level
+	halves bool
+}
+
+func (w way) String() string {
+	if w.level == isa.AVX512 {
+		return fmt.Sprintf("%v (in halves: %v)", w.level, w.halves)
+	}
+	return w.level.String()
+}
+
+func waysOf(levels []isa.Level) (ways []way) {
+	for _, level := range levels {
+		ways = append(ways, way{level, true})
+		if level == isa.AVX512 {
+			ways = append(ways, way{level, false})
+		}
+	}
+	return ways
+}
+
+// set has calls go w until undo is called.
+func (w way) set() (undo func()) {
+	lower, halves := isa.Set(w.level), tuning.Halves
+	tuning.Halves = w.halves
+	return func() {
+		lower()
+		tuning.Halves = halves
+	}
 }
 
 // dim returns the number of columns.
@@ -268,8 +301,8 @@ func (t *trial) checkSequences(n, start, seq, positions int) {
 
 func (t *trial) checkShape(ok bool) { t.misshapen = t.misshapen || !ok }
 
-// play makes the call at every level over every canary.
-func (t *trial) play(levels []isa.Level) error {
+// play makes the call in every way over every canary.
+func (t *trial) play(ways []way) error {
 	for _, canary := range canaries {
 		t.fill(canary)
 		before := t.snapshot()
@@ -279,23 +312,23 @@ func (t *trial) play(levels []isa.Level) error {
 			t.call.define()
 			want = t.snapshot()
 		}
-		for _, level := range levels {
+		for _, way := range ways {
 			t.restore(before)
-			undo := isa.Set(level)
+			undo := way.set()
 			err := t.call.run()
 			undo()
 			if err == nil && refuse {
-				return fmt.Errorf("at %v: no error, want one of %v (or of shape: %v)", level, t.must, t.misshapen)
+				return fmt.Errorf("at %v: no error, want one of %v (or of shape: %v)", way, t.must, t.misshapen)
 			}
 			if err != nil && !t.deserves(err) {
-				return fmt.Errorf("at %v: error %q, want one of %v (or of shape: %v)", level, err, t.must, t.misshapen)
+				return fmt.Errorf("at %v: error %q, want one of %v (or of shape: %v)", way, err, t.must, t.misshapen)
 			}
 			after := want
 			if err != nil {
 				after = before
 			}
 			if err := t.compare(after); err != nil {
-				return fmt.Errorf("at %v, over %v, refused: %v: %v", level, canary, refuse, err)
+				return fmt.Errorf("at %v, over %v, refused: %v: %v", way, canary, refuse, err)
 			}
 		}
 	}

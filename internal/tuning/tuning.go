@@ -217,9 +217,10 @@ var Halves = isa.Halves()
 var StraightColumns = 128
 
 // Long rows come line by line while others are done, one row after the other or four abreast: memory, it seems, does more at once
-// where it is asked for several rows. Above AbreastStreamColumns columns of what is written past the caches, AbreastColumns of
-// other rows, up to 8,192, and from AbreastIDs ids on, they come abreast, the next four while four are done. On a Zen 5 with
-// AVX-512, where alone it was measured, ns per row without and so, medians of 31 interleaved rounds: written past the caches,
+// where it is asked for several rows. Above AbreastStreamColumns columns of what is written past the caches by whole lines, up to
+// 16,384, and above AbreastColumns of other rows, up to 8,192, they come abreast, from AbreastIDs ids on, the next four while four
+// are done. On a Zen 5 with AVX-512, where alone it was measured, ns per row without and so, medians of 31 interleaved rounds:
+// written past the caches,
 //
 //	                              uniform                               Zipf
 //	table, ids                    gather      scaled      embed         gather      scaled      embed
@@ -233,6 +234,8 @@ var StraightColumns = 128
 //	   50,257 x 3,072    2,048   601  506    625  504    673  622       404  352    401  346    444  422
 //	   50,257 x 4,096    2,048   804  674    861  681    890  793       550  470    543  466    587  562
 //	   20,000 x 8,192    1,024  1385 1260   1439 1271   1468 1435      1023  949   1029  926   1093 1077
+//	   16,384 x 12,288     512  1910 1862   1936 1833   2205 2251      1564 1478   1564 1468   1704 1725
+//	   12,000 x 16,384     512  2651 2562   2681 2540   2883 2862
 //
 // and uniform ids where not:
 //
@@ -245,7 +248,7 @@ var StraightColumns = 128
 //
 // Fewer columns lose: 16,384 ids of 1,000,000 x 320 69.4 and 70.5, 68.6 and 74.2, 68.4 and 71.6; 1,024 of 50,257 x 2,048 that are
 // not written past the caches 379 and 397, 379 and 391, 410 and 430; of 5,000 x 768, which the third level holds, 70.2 and 71.8. So
-// do 128 ids, of 80,000 x 2,048 366 and 406; and 512 of 16,384 x 12,288 gain little, 1972 and 1977, 2054 and 1922, 2292 and 2311.
+// do 128 ids, of 80,000 x 2,048 366 and 406; and 300 that are looked up in 16,384 x 12,288, 1718 and 1751.
 var (
 	AbreastStreamColumns = 384
 	AbreastColumns       = 2048
