@@ -12,10 +12,11 @@ type AdamStep = kernels.AdamStep
 //
 //	w + -rate*(g + decay*w)
 //
-// where every product and every sum is rounded to float32. That is what PyTorch's SGD computes, without momentum, but for
-// rows without a gradient, which do not decay; with decay 0 it is ScatterAdd with alpha = -rate. Where an id occurs several
-// times, its rows of grad are as many steps, one after the other: whoever wants one step with the sum of the gradients, as
-// PyTorch makes it, adds them up first. A gradient that is infinite or NaN makes the weight so; nothing is skipped.
+// where every product and every sum is rounded to float32. That is what PyTorch's SGD computes, without momentum, but that
+// PyTorch may fuse the last product and sum, and for rows without a gradient, which do not decay; with decay 0 it is ScatterAdd
+// with alpha = -rate. Where an id occurs several times, its rows of grad are as many steps, one after the other: whoever wants
+// one step with the sum of the gradients, as PyTorch makes it, adds them up first. A gradient that is infinite or NaN makes the
+// weight so; nothing is skipped.
 //
 // grad has len(ids) rows and as many columns as table; strides are free. It writes to table. Errors: ShapeError, IndexError
 // for an id outside [0, table.Rows), OverlapError if table shares memory with grad or ids; then table is as it was.
@@ -34,9 +35,10 @@ func UpdateSGD[I ID](table Matrix, ids []I, grad Matrix, rate, decay float32) er
 //	s = s + g*g
 //	w = w + -rate*(g/(sqrt(s)+epsilon))
 //
-// where every operation is rounded to float32. That is what PyTorch's Adagrad computes for a sparse gradient; its learning
-// rate decay is the caller's, in rate. Ids that occur several times, and gradients that are infinite or NaN, are those of
-// UpdateSGD: an infinite one makes the sum infinite and the weight NaN. So is a weight whose s and epsilon are 0.
+// where every operation is rounded to float32. That is what PyTorch's Adagrad computes for a sparse gradient, but that
+// PyTorch may fuse the last product and sum; its learning rate decay is the caller's, in rate. Ids that occur several times, and
+// gradients that are infinite or NaN, are those of UpdateSGD: an infinite one makes the sum infinite and the weight NaN. So is a
+// weight whose s and epsilon are 0.
 //
 // sums has the shape of table, grad len(ids) rows and as many columns; strides are free. It writes to table and sums.
 // Errors: ShapeError, IndexError for an id outside [0, table.Rows), OverlapError if table or sums shares memory with grad,

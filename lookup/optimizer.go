@@ -232,7 +232,8 @@ func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, er
 // Rate returns the learning rate.
 func (o *Optimizer) Rate() float64 { return o.rule.rate }
 
-// SetRate changes the learning rate of the steps to come. It must be at least 0 and below the largest float32.
+// SetRate changes the learning rate of the steps to come. It must be at least 0 and, with what NewOptimizer says of Adam and
+// AdamW, below the largest float32.
 func (o *Optimizer) SetRate(rate float64) error {
 	r := o.rule
 	r.rate = rate

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,6 +43,24 @@ func TestRead(t *testing.T) {
 	h, err := read(file(`{"__metadata__":{"format":"pt","é\n\"":"\u00e9","\\ud800":"\uD83D\ude00"}}`, 0))
 	if err != nil || !reflect.DeepEqual(h.Metadata, map[string]string{"format": "pt", "é\n\"": "é", `\ud800`: "\U0001f600"}) {
 		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+// TestReadTypes has a tensor of eight elements of each type that the reference implementation knows.
+func TestReadTypes(t *testing.T) {
+	bytes := map[string]int{
+		"BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "F8_E8M0": 8, "F4": 4,
+		"F6_E2M3": 6, "F6_E3M2": 6, "U16": 16, "I16": 16, "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32, "U64": 64,
+		"I64": 64, "F64": 64, "C64": 64,
+	}
+	for dtype, n := range bytes {
+		h, err := read(file(fmt.Sprintf(`{"a":{"dtype":%q,"shape":[8],"data_offsets":[0,%d]}}`, dtype, n), n))
+		if want := []Tensor{{"a", dtype, []int64{8}, 0, int64(n)}}; err != nil || !reflect.DeepEqual(h.Tensors, want) {
+			t.Errorf("%s: %+v, %v", dtype, h, err)
+		}
+	}
+	if len(bytes) != len(widths) {
+		t.Errorf("%d types, want %d", len(widths), len(bytes))
 	}
 }
 
