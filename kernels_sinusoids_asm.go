@@ -23,8 +23,8 @@ type sinusoidArgs struct {
 
 // sinusoidElements is what a call does where rows go to the caches. On a Zen 4, ns per element by 8, 32 and 128 Ki, with
 // AVX2: 2,048 x 512 0.113 0.140 0.155; 16,384 x 512 0.40 0.54 0.54, since the lines of a row are not written one behind the
-// other. Past the caches it is two chunks, as those calls end in a fence: on a Zen 5, 32,768 x 768 take 0.1015 with one and
-// 0.0993. It is never more than chunkRows, since rows may be far apart: 8,192 of one column with a page each take 110 to 180 us.
+// other. Past the caches it is a chunk, as those calls end in a fence. It is never more than chunkRows, since rows may be far
+// apart: 8,192 of one column with a page each take 110 to 180 us.
 //
 // AVX-512 writes four lines of a row one behind the other, and has more to gain from longer groups: by 8, 16 and 32 Ki,
 // 2,048 x 512 that are in cache 0.116 0.107 0.100, and 0.30 0.31 0.32 where something else has been there.
