@@ -119,22 +119,22 @@ func (a rowArgs) runPieces(k op, n, cols int) int {
 func (a rowArgs) runChunks(k op, n int) int {
 	rows := min(chunkRows, max(1, chunkElements/a.cols))
 	if a.abreast {
-		rows &^= 3 // they are at least chunkElements/abreastMost/2
+		rows &^= 3 // of which there are four, as goesAbreast sees to
 	}
 	for first, piece := 0, a; ; first += piece.n {
-		piece = a.chunk(first, min(rows, n-first))
-		if first+piece.n < n {
-			piece.unfenced = piece.n
-		}
+		piece = a.chunk(first, rows, n)
 		if done := piece.do(k); done < piece.n || first+piece.n == n {
 			return first + done
 		}
 	}
 }
 
-// chunk returns the part that begins with id first and has n of them.
-func (a rowArgs) chunk(first, n int) rowArgs {
-	a.n, a.readable = n, a.readable-first
+// chunk returns the part that begins with row first of n and has so many rows, or as many as are left.
+func (a rowArgs) chunk(first, rows, n int) rowArgs {
+	a.n, a.readable = min(rows, n-first), a.readable-first
+	if first+a.n < n {
+		a.unfenced = a.n
+	}
 	a.linear = (*float32)(unsafe.Add(unsafe.Pointer(a.linear), uintptr(first)*a.linearStride))
 	a.ids = unsafe.Add(a.ids, uintptr(first)*(4+4*uintptr(a.wide)))
 	if a.at != nil {
@@ -280,6 +280,11 @@ func fullWidth() bool { return isa.Active() == isa.AVX512 && !tuning.Halves }
 // streamsRows reports whether a row kernel is to write the linear rows of a large result past the caches, if they can be.
 func streamsRows(linear *Matrix) bool {
 	return streams(linear) && !(fullWidth() && linear.Cols <= endColumns)
+}
+
+// wholeLines reports whether rows can be written past the caches by whole lines.
+func wholeLines(linear *Matrix) bool {
+	return streams(linear) && linear.Cols%16 == 0 && linear.Stride%16 == 0 && uintptr(unsafe.Pointer(&linear.Data[0]))%64 == 0
 }
 
 // cached reports whether a table sits in the second-level cache, or so nearly that its rows are not prefetched.
@@ -429,13 +434,13 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 }
 
 // goesAbreast reports whether rows that come line by line are to come four abreast, for so many ids. Those that are written past the
-// caches have to be whole lines; four of them with twice abreastMost columns are a chunk.
+// caches have to be whole lines. Four rows are no more than a chunk.
 func goesAbreast(linear *Matrix, ids int, stream bool) bool {
 	least, most := tuning.AbreastColumns, abreastMost
 	if stream {
-		least, most = tuning.AbreastStreamColumns, 2*abreastMost
+		least, most = tuning.AbreastStreamColumns, chunkElements/4
 	}
-	return fullWidth() && linear.Cols > least && linear.Cols <= most && ids >= tuning.AbreastIDs && (!stream || streamsLines(linear))
+	return fullWidth() && linear.Cols > least && linear.Cols <= most && ids >= tuning.AbreastIDs && (!stream || wholeLines(linear))
 }
 
 // idLimit returns the number that ids read as unsigned must be below: rows, but never one that a negative id of 32 bits

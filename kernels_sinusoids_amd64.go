@@ -4,9 +4,6 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/isa"
 
-// streamElements is what a call does past the caches.
-const streamElements = chunkElements
-
 // do does one chunk. It is not inlined, since the check of the stack at its start is where a loop over chunks can be
 // preempted.
 //

@@ -2,9 +2,6 @@
 
 package rowvec
 
-// streamElements is 0, as there are no stores past the caches.
-const streamElements = 0
-
 // do does one chunk. It is not inlined, since the check of the stack at its start is where a loop over chunks can be
 // preempted.
 //

@@ -50,8 +50,8 @@ func sinusoids(dst *Matrix, skip int, x, y, c []float64, stream bool) {
 	if isa.Active() == isa.AVX512 {
 		size = sinusoidElementsAVX512
 	}
-	if stream = stream && dst.Rows > 0 && streamsLines(dst); stream {
-		size = streamElements
+	if stream = stream && dst.Rows > 0 && wholeLines(dst); stream {
+		size = chunkElements
 	}
 	cols := min(dst.Cols, sinusoidColumns)
 	steps := max(1, min(chunkRows, size/cols)) // at a time
@@ -77,9 +77,4 @@ func sinusoids(dst *Matrix, skip int, x, y, c []float64, stream bool) {
 			a.skip = 0
 		}
 	}
-}
-
-// streamsLines reports whether rows can be written past the caches by whole lines.
-func streamsLines(dst *Matrix) bool {
-	return streamElements > 0 && dst.Cols%16 == 0 && dst.Stride%16 == 0 && uintptr(unsafe.Pointer(&dst.Data[0]))%64 == 0
 }

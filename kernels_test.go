@@ -447,6 +447,11 @@ func testStream(t *testing.T, shift int) {
 			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 8, n: 40, rows: 3<<20/dim + 1, seq: 10, scale: 3})
 		}
 	}
+	if shift == 0 { // rows abreast, of which a call of assembly does a few fours, one, or that come one by one
+		for _, dim := range []int{336, 720, 9008, 16384, 16400, 1 << 15} {
+			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 16, n: 18, rows: 9<<20/dim + 1, seq: 6, scale: 3})
+		}
+	}
 	compareForward[int64, int](t, alloc, shape{dim: 1<<16 + 8, n: 2, rows: 3, seq: 1, scale: 3})
 	compareForward[int64, int](t, alloc, shape{dim: 1<<16 + 64, n: 2, rows: 3, seq: 1, scale: 3})
 }

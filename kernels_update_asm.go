@@ -123,7 +123,7 @@ func (a updateArgs) runChunks(k updateOp, n int) int {
 	rows := min(fewRows, max(1, updateElements/a.cols))
 	all := a
 	for first := 0; ; first += a.n {
-		a.rowArgs = all.chunk(first, min(rows, n-first))
+		a.rowArgs = all.chunk(first, rows, n)
 		if all.places != nil {
 			a.linear = all.linear
 			a.places = (*int)(unsafe.Add(unsafe.Pointer(all.places), uintptr(first)*unsafe.Sizeof(first)))

@@ -130,7 +130,7 @@ func TestSinusoidsChunks(t *testing.T) {
 		isatest.Each(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(15, 16))
 			for _, c := range [][3]int{{9000, 1, 0}, {3, 1, 30000}, {300, 100, 81}, {300, 100, 82}, {0, 100, 163}, {5, 64, 128},
-				{1100, 64, 1024}, {3, 1 << 16, 2}, {2, 1<<16 + 16, 1}, {3, 1<<17 + 19, 1}} {
+				{1100, 64, 1024}, {3, 1 << 16, 2}, {9, 1 << 16, 2}, {2, 1<<16 + 16, 1}, {3, 1<<17 + 19, 1}} {
 				dst := matrix(aligned, rng, c[0], c[1], 0)
 				compareSinusoids(t, dst, c[2], newWaves(heap64, rng, c[1]))
 			}

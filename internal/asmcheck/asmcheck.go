@@ -173,7 +173,7 @@ var unfenced = regexp.MustCompile(`^cmpq? +0x[0-9a-f]+\(%rbx\),%r9$`)
 // amd64 about a return that can be reached without a VZEROUPPER behind the last use of a Y or Z register, or without an
 // SFENCE behind the last store past the caches. Where a flag in memory was found to be set before such a store, it is
 // taken to be set still when it is looked at behind; and a jump may go over SFENCE alone where R9, which counts what is
-// done, is the number that the arguments, at BX, have for that.
+// done, is a number of the arguments, at BX: Fences has which.
 func paths(f Function) []string {
 	type state struct {
 		address         uint64
@@ -264,6 +264,26 @@ func paths(f Function) []string {
 	}
 	return problems
 }
+
+// Fences returns what is wrong with the jumps over SFENCE in an assembly file of amd64: where they compare R9, it has to be with
+// rowArgs.unfenced, which says that another kernel of the same call comes next, whose SFENCE does.
+func Fences(name, source string) (problems []string) {
+	var code []string
+	for _, line := range strings.FieldsFunc(comments.ReplaceAllString(source, ""), func(r rune) bool { return r == '\n' || r == ';' || r == '\\' }) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			code = append(code, strings.Join(fields, " "))
+		}
+	}
+	for i, in := range code {
+		if in == "SFENCE" && i > 1 && strings.HasPrefix(code[i-1], "J") && strings.Contains(code[i-2], "R9") &&
+			code[i-2] != "CMPQ R9, rowArgs_unfenced(BX)" {
+			problems = append(problems, fmt.Sprintf("%s: %s decides on SFENCE", name, code[i-2]))
+		}
+	}
+	return problems
+}
+
+var comments = regexp.MustCompile(`//.*`)
 
 var text = regexp.MustCompile(`(?m)^TEXT\s+·(\w+)\(SB\)`)
 

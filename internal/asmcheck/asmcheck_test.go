@@ -188,7 +188,7 @@ func words(t *testing.T, tool, arch string, dir fs.FS) (n int, problems []string
 	var all []Word
 	for name, source := range sources {
 		words, wrong := Words(arch, name, source)
-		all, problems = append(all, words...), append(problems, wrong...)
+		all, problems = append(all, words...), append(append(problems, wrong...), Fences(name, source)...)
 	}
 	if len(all) == 0 {
 		return 0, problems
@@ -270,6 +270,7 @@ func TestMistakesAreFound(t *testing.T) {
 		{"amd64", "fAVX2", "cmpb $0x0,(%rbx)|je 1003|vmovntps %xmm0,8|cmpb $0x0,(%rcx)|je 1006|sfence|ret", "without SFENCE"},
 		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|cmp 0x8(%rbx),%r9|je 1004|sfence|ret", ""},
 		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|cmp 0x8(%rbx),%r8|je 1004|sfence|ret", "without SFENCE"},
+		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|cmp 0x8(%rcx),%r9|je 1004|sfence|ret", "without SFENCE"},
 		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|cmp 0x8(%rbx),%r9|jne 1004|sfence|ret", "without SFENCE"},
 		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|cmp 0x8(%rbx),%r9|je 1005|sfence|nop|ret", "without SFENCE"},
 		{"amd64", "fAVX2", "vmovntps %xmm0,(%rdi)|cmp 0x8(%rbx),%r9|je 1004|nop|ret", "without SFENCE"},
@@ -389,6 +390,20 @@ func TestDeclarationsAreChecked(t *testing.T) {
 			t.Error(err)
 		}
 		expect(t, test.goFile+test.asmFile, problems, test.want)
+	}
+}
+
+func TestFencesAreChecked(t *testing.T) {
+	for _, test := range []struct{ source, want string }{
+		{"\tVZEROUPPER\n\tSFENCE\n", ""},
+		{"\tCMPQ R9, rowArgs_n(BX)\n\tJLT row\n\tVZEROUPPER\n\tSFENCE\n", ""},
+		{"\tCMPB dropoutArgs_stream(BX), $0; \\\n\tJEQ  2(PC);                      \\\n\tSFENCE\n", ""},
+		{"\tCMPQ R9, rowArgs_unfenced(BX); \\\n\tJEQ  2(PC);                    \\\n\tSFENCE\n", ""},
+		{"\tCMPQ R9, rowArgs_n(BX); \\\n\tJEQ  2(PC); \\\n\tSFENCE\n", "decides on SFENCE"},
+		{"\tCMPQ R9, rowArgs_n(BX)\n\tJEQ  end // all\n\tSFENCE\n", "decides on SFENCE"},
+		{"\tCMPL R9, rowArgs_unfenced(BX)\n\tJEQ  2(PC)\n\tSFENCE\n", "decides on SFENCE"},
+	} {
+		expect(t, test.source, Fences("k_amd64.s", test.source), test.want)
 	}
 }
 
