@@ -163,13 +163,12 @@ func distanceBucket(distance, near, all, maxDistance int) int {
 	if distance >= maxDistance {
 		return all - 1
 	}
-	// x = log(distance/near) / log(maxDistance/near) * far. Each of the logarithms is off by up to 2^-53 or so from the
-	// quotient, and by little more from itself. Up to mostDistance, the next distance differs by far more than that.
+	// x = log(distance/near) / log(maxDistance/near) * far, off by less than 1e-15 of far. Up to mostDistance, the next distance
+	// differs by far more than that.
 	far := all - near
-	ratio := exact.Log(float64(maxDistance) / float64(near))
-	x := float64(exact.Log(float64(distance)/float64(near)) / ratio * float64(far))
+	x := exact.LogQuotient(float64(distance), float64(near)) / exact.LogQuotient(float64(maxDistance), float64(near)) * float64(far)
 	k := int(math.Floor(x + 0.5))
-	if tolerance := 1e-14 * (1 + 1/ratio) * float64(far); math.Abs(x-float64(k)) > tolerance {
+	if math.Abs(x-float64(k)) > 1e-14*float64(far) {
 		k = int(math.Floor(x))
 	} else if !reaches(distance, near, maxDistance, k, far) {
 		k--

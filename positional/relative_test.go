@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"hash/crc64"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/exact/bigmath"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/reference"
 )
@@ -123,8 +125,8 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// TestBorders: distances whose logarithm is a whole number, of which float64 makes a little less, and one that float64 cannot
-// tell from a whole number that it stays below.
+// TestBorders: distances whose logarithm is a whole number, of which float64 makes a little less, and one whose logarithm stays a
+// little below.
 func TestBorders(t *testing.T) {
 	for _, c := range []struct{ distance, near, all, maxDistance, want int }{
 		{3, 1, 3, 9, 2}, {6, 2, 4, 18, 3}, {9, 3, 7, 27, 5}, {3000, 3, 7, 30000, 6}, {12, 4, 8, 36, 6}, {4000, 4, 8, 40000, 7},
@@ -133,6 +135,27 @@ func TestBorders(t *testing.T) {
 	} {
 		if got := distanceBucket(c.distance, c.near, c.all, c.maxDistance); got != c.want {
 			t.Errorf("%+v: the bucket is %d", c, got)
+		}
+	}
+}
+
+// TestCloseDistances: where maxDistance hardly exceeds the distances that have a bucket of their own, many logarithms are close to
+// whole numbers, by 1e-5 of 65,536 buckets. To decide these by integers, of a million bits, would take minutes.
+func TestCloseDistances(t *testing.T) {
+	relative(t, 1, mostBuckets, mostBuckets/2+3, false)
+	r := rand.New(rand.NewPCG(27, 28))
+	for range 300 {
+		buckets := 2 + r.IntN(mostBuckets-1)
+		near, all := bucketsOf(buckets, false)
+		more := 2 + r.IntN(22)
+		distance := near + 1 + r.IntN(more-1)
+		log := func(d int) *big.Float {
+			return bigmath.Log(new(big.Float).Quo(bigmath.Float(float64(d)), bigmath.Float(float64(near))))
+		}
+		x := new(big.Float).Quo(log(distance), log(near+more))
+		k, _ := x.Mul(x, bigmath.Float(float64(all-near))).Int64()
+		if got := RelativeBucket(-distance, buckets, near+more, false); got != near+int(k) {
+			t.Errorf("%d buckets, at most %d: the bucket of %d is %d, want %d", buckets, near+more, distance, got, near+int(k))
 		}
 	}
 }

@@ -26,9 +26,9 @@ import (
 // are rotated, and the others stay as they are. The pairs are elements i and i + Dim/2, as in GPT-NeoX and in the Llama of
 // Hugging Face, or neighbours with the option Interleaved.
 //
-// Cosines and sines are off by less than 3.1e-8 at every position however far, before a Scaling multiplies them by an
-// amplitude other than 1 and rounds again; and they have, like all results, the same bits on every machine, for any number
-// of workers and however they were asked for. Those that are not in a table are computed as they are needed, once for all
+// Cosines and sines are off by less than 3.1e-8 at every position however far, as long as no multiplier of a Scaling is above
+// 2^30, and before it multiplies them by an amplitude other than 1 and rounds again; and they have, like all results, the same
+// bits on every machine, for any number of workers and however they were asked for. Those that are not in a table are computed as they are needed, once for all
 // heads and, up to the number of workers, for all sequences.
 //
 // Any number of goroutines may use one Rotary.

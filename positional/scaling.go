@@ -62,7 +62,10 @@ type DynamicNTK struct {
 
 // YaRN is the method of Peng et al., "YaRN: efficient context window extension of large language models" (2023), as
 // transformers has it: pairs that turn more than BetaFast times within Original positions keep their frequency, those
-// that turn less than BetaSlow times have it divided by Factor, and those between get a mixture, linear in their index.
+// that turn less than BetaSlow times have it divided by Factor, and those between get a mixture, linear in their index. Where
+// that range would end before it begins, as with fewer positions or a smaller base than any model has, there is no mixture: pairs
+// up to its beginning, and the first, keep their frequency, and others have it divided. (transformers divides the frequencies of
+// the first in place of the last there.)
 //
 // Sines and cosines are multiplied by Attention or, where that is 0, by m(1), with m(s) = 0.1*s*ln(Factor) + 1; but by
 // m(MScale)/m(MScaleAllDim) where both of these are above 0, as in DeepSeek's models. (These multiply scores by
@@ -250,7 +253,7 @@ func (s YaRN) Frequencies(dim int, base float64, length int) (Frequencies, error
 	if !s.NoTruncate {
 		low, high = math.Floor(low), math.Ceil(high)
 	}
-	low, high = max(low, 0), min(high, float64(dim-1))
+	low, high = min(max(low, 0), float64(dim)), min(high, float64(dim-1))
 	if high <= low {
 		// So has the reference it where the two are equal. Where high is less, it divides the high frequencies in place
 		// of the low ones; that takes fewer positions, or a smaller base, than any model has.
@@ -270,8 +273,11 @@ func (s YaRN) Frequencies(dim int, base float64, length int) (Frequencies, error
 	default:
 		f.Amplitude = m(1)
 	}
-	if !(f.Amplitude <= math.MaxFloat64) {
+	switch {
+	case !(f.Amplitude <= math.MaxFloat64):
 		return Frequencies{}, check.Value(op, "MScale", s.MScale, "one with which the amplitude is finite")
+	case f.Amplitude == 0:
+		return Frequencies{}, check.Value(op, "MScaleAllDim", s.MScaleAllDim, "one with which the amplitude is above 0")
 	}
 	return f, nil
 }

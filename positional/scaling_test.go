@@ -164,6 +164,14 @@ func TestYaRNBackwards(t *testing.T) {
 	}
 }
 
+// TestYaRNFewTurns: pairs that all turn more often than that, however few turns that is, keep their frequencies.
+func TestYaRNFewTurns(t *testing.T) {
+	f, err := YaRN{Factor: 2, Original: 4096, BetaFast: 1e-306, BetaSlow: 1e-306}.Frequencies(8, 10000, 0)
+	if err != nil || !slices.Equal(f.Multipliers, ones(4)) {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // TestScalingByLength: the length matters where ByLength says so, from one behind Original on.
 func TestScalingByLength(t *testing.T) {
 	const dim, original = 8, 100
@@ -250,6 +258,8 @@ func TestScalingErrors(t *testing.T) {
 		{YaRN{Factor: 2, Original: 8, MScale: -2}, 4, 10000, 0, "YaRN.Frequencies: MScale is -2, want a finite one of at least 0"},
 		{YaRN{Factor: 2, Original: 8, MScaleAllDim: -2}, 4, 10000, 0, "YaRN.Frequencies: MScaleAllDim is -2, want a finite one of at least 0"},
 		{YaRN{Factor: 2, Original: 8, BetaSlow: 33}, 4, 10000, 0, "YaRN.Frequencies: BetaFast is 32, want at least BetaSlow, which is 33"},
+		{YaRN{Factor: 1e300, Original: 8, MScale: 1e308, MScaleAllDim: 1}, 4, 10000, 0, "YaRN.Frequencies: MScale is 1e+308, want one with which the amplitude is finite"},
+		{YaRN{Factor: 1e300, Original: 8, MScale: 1, MScaleAllDim: 1e308}, 4, 10000, 0, "YaRN.Frequencies: MScaleAllDim is 1e+308, want one with which the amplitude is above 0"},
 		{Llama3{}, 4, 10000, 0, "Llama3.Frequencies: Factor is 0, want a finite one of at least 1"},
 		{Llama3{2, 1, 4, 0}, 4, 10000, 0, "Llama3.Frequencies: Original is 0, want at least 1"},
 		{Llama3{2, 0, 4, 8}, 4, 10000, 0, "Llama3.Frequencies: LowFrequency is 0, want above 0"},

@@ -130,6 +130,29 @@ func TestLog(t *testing.T) {
 	}
 }
 
+func TestLogQuotient(t *testing.T) {
+	worst := 0.0
+	r := rand.New(rand.NewPCG(5, 6))
+	for range samples {
+		b := 1 + r.Float64()*math.Ldexp(1, r.IntN(53))
+		a, b := math.Trunc(b+r.Float64()*math.Ldexp(1, r.IntN(52))), math.Trunc(b)
+		want := bigmath.Log(new(big.Float).Quo(bigmath.Float(a), bigmath.Float(b)))
+		got := LogQuotient(a, b)
+		if a == b {
+			if got != 0 {
+				t.Errorf("LogQuotient(%g, %g) = %g", a, b, got)
+			}
+			continue
+		}
+		ulp := bigmath.ULPs(got, want)
+		if ulp > 1.5 {
+			t.Errorf("LogQuotient(%g, %g) = %g: off by %.3g ulps", a, b, got, ulp)
+		}
+		worst = max(worst, ulp)
+	}
+	t.Logf("worst error %.3f ulps", worst)
+}
+
 // value returns t as an exact number.
 func (t Turns) value() *big.Float {
 	x := new(big.Int).SetUint64(t.Hi)
