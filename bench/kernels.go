@@ -43,8 +43,8 @@ func runKernels(args []string, stdout, stderr io.Writer) int {
 	return exit(compareKernels(*rounds, pattern, stdout, stderr), stderr)
 }
 
-func compareKernels(rounds int, match *regexp.Regexp, stdout, stderr io.Writer) error {
-	total := 0
+func compareKernels(rounds int, match *regexp.Regexp, w, stderr io.Writer) error {
+	stdout, total := &printer{Writer: w}, 0
 	for _, k := range kernels {
 		for _, s := range cases[k.name] {
 			if match.MatchString(k.name + "/" + s.String()) {
@@ -88,6 +88,9 @@ func compareKernels(rounds int, match *regexp.Regexp, stdout, stderr io.Writer) 
 			fmt.Fprintf(stdout, "%7.2f\n", ratios[len(ratios)-1])
 			title = ""
 			bar.step()
+			if stdout.err != nil {
+				return stdout.err
+			}
 		}
 	}
 	fmt.Fprintf(stdout, "\nslower than naive Go, of %s:", plural(total, "case"))
@@ -95,7 +98,7 @@ func compareKernels(rounds int, match *regexp.Regexp, stdout, stderr io.Writer) 
 		fmt.Fprintf(stdout, " %s %d", level, below[i])
 	}
 	fmt.Fprintln(stdout)
-	return nil
+	return stdout.err
 }
 
 // compareCase returns how many times faster than the naive loop these are: itself, our kernel at every level, copy.

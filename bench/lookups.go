@@ -42,7 +42,7 @@ func runLookup(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.dim, "dim", 512, "vectors of so many `elements`")
 	flags.IntVar(&s.workers, "workers", 1, "`goroutines` of a lookup; copy always has one")
 	flags.IntVar(&s.rounds, "rounds", 41, "measure this many `rounds`")
-	quick := flags.Bool("quick", false, "only vocabularies of 1,000 and 10,000, batches of 1 and 16, and 3 short rounds: a smoke test")
+	quick := flags.Bool("quick", false, "only vocabularies of 1,000 and 10,000, batches of 1 and 16, and 3 short rounds, whatever other flags say: a smoke test")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if status, done := parse(flags, args); done {
 		return status

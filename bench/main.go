@@ -99,7 +99,7 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 	flags.IntVar(&s.batch, "batch", 16, "sequences of 1,024 tokens per `batch`")
 	flags.IntVar(&s.rounds, "rounds", 7, "measure this many `rounds`")
 	flags.IntVar(&s.workers, "workers", 1, "`goroutines` of the layer and the training; the naive loops and copy always have one")
-	flags.BoolVar(&s.quick, "quick", false, "only the first 5,000 tokens, in batches of 2, for 3 rounds, and a short training: a smoke test")
+	flags.BoolVar(&s.quick, "quick", false, "only the first 5,000 tokens, in batches of 2, for 3 rounds, and a short training, whatever other flags say: a smoke test")
 	flags.StringVar(&s.plots, "plots", "", "draw pictures, PNG and SVG, and "+picture.PageName+" with all of them into this `directory`")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if status, done := parse(flags, args); done {
@@ -170,10 +170,27 @@ func parseMixed(flags *flag.FlagSet, args []string) (others []string, status int
 	}
 }
 
+// exit returns the status that err stands for, and says what it is.
 func exit(err error, stderr io.Writer) int {
-	if err != nil {
-		fmt.Fprintln(stderr, "bench:", err)
-		return 1
+	if err == nil {
+		return 0
 	}
-	return 0
+	fmt.Fprintln(stderr, "bench:", err)
+	if errors.Is(err, picture.ErrInterrupted) {
+		return interrupted
+	}
+	return 1
+}
+
+// printer writes until that fails, and keeps the error.
+type printer struct {
+	io.Writer
+	err error
+}
+
+func (p *printer) Write(b []byte) (n int, err error) {
+	if p.err == nil {
+		n, p.err = p.Writer.Write(b)
+	}
+	return n, p.err
 }

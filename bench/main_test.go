@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/bench/picture"
 	"github.com/rowvec/rowvec/internal/isa"
 )
 
@@ -167,6 +170,31 @@ func TestMismatch(t *testing.T) {
 		if status != 1 || out.Len() > 0 || !strings.Contains(errs.String(), name) || !strings.Contains(errs.String(), "wrong") {
 			t.Errorf("exit status %d, %q, %q; want %q", status, &out, &errs, name)
 		}
+	}
+}
+
+// full is a disk that has room for so many writes.
+type full struct{ room int }
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.room--; f.room < 0 {
+		return 0, errors.New("no space left")
+	}
+	return len(b), nil
+}
+
+// TestFullDisk: what could not be printed is an error, at whichever line.
+func TestFullDisk(t *testing.T) {
+	for room := range 12 {
+		var errs bytes.Buffer
+		if status := run([]string{"kernels", "-rounds", "1", "-match", "dim=8/|n=2048"}, &full{room}, &errs); status != 1 ||
+			!strings.Contains(errs.String(), "no space left") {
+			t.Errorf("room for %d writes: exit status %d, %s", room, status, &errs)
+		}
+	}
+	var errs bytes.Buffer
+	if status := exit(fmt.Errorf("-plots: %w", picture.ErrInterrupted), &errs); status != interrupted {
+		t.Errorf("exit status %d, want %d", status, interrupted)
 	}
 }
 

@@ -291,10 +291,10 @@ func squares(x []float64) (sum float64) {
 func (r *orderReport) heading() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A task of order: which comes first in a sentence, token A or token B?\n\n"+
-		"Sentences of %d to %d tokens, %d of them meaningless; vectors of %d numbers; %s of\n"+
-		"%d sentences with AdamW. The same tokens in another order have the other answer, so\n"+
-		"that only positions can tell. Loss in nats, of the steps since the line above; share of\n"+
-		"%s other sentences answered right.\n\n",
+		"Sentences of %d to %d tokens, %d kinds of which mean nothing; vectors of %d numbers;\n"+
+		"%s of %d sentences with AdamW. The same tokens in another order have the other\n"+
+		"answer, so that only positions can tell. Loss in nats, of the steps since the line above;\n"+
+		"share of %s other sentences answered right.\n\n",
 		r.Shortest, r.Longest, r.Tokens-firstFiller, r.Dim, plural(r.Steps, "step"), r.Batch, thousands(r.HeldOut))
 	fmt.Fprintf(&b, "%6s", "")
 	for _, x := range r.Models {

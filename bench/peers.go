@@ -27,7 +27,8 @@ already, though it be empty.
 
 `
 
-func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sample time.Duration) int {
+func runPeers(args []string, w, stderr io.Writer, contests []contest, sample time.Duration) int {
+	stdout := &printer{Writer: w}
 	c := comparison{contests: contests, sample: sample}
 	flags := newFlags("bench peers", peersUsage, stderr)
 	name := flags.String("python", "python3", "the Python `interpreter` that has NumPy or PyTorch")
@@ -79,6 +80,9 @@ func runPeers(args []string, stdout, stderr io.Writer, contests []contest, sampl
 		if err = c.train(stderr); err == nil && c.SkipGram != nil {
 			io.WriteString(stdout, c.SkipGram.table())
 		}
+	}
+	if err == nil {
+		err = stdout.err
 	}
 	return exit(err, stderr)
 }

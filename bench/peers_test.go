@@ -142,6 +142,18 @@ func TestPeersBrief(t *testing.T) {
 	}
 }
 
+// TestPeersFullDisk: what could not be printed is an error, in whichever form.
+func TestPeersFullDisk(t *testing.T) {
+	path, _ := pythonWithNumPy(t)
+	for room, form := range []string{"-json", "-brief=false", "-brief", "-brief"} {
+		var errs bytes.Buffer
+		args := []string{"-python", path, "-rounds", "1", "-skipgram=false", "-match", "Gather/.*dim=768/ids=50", form}
+		if status := runPeers(args, &full{room}, &errs, smallContests(), time.Microsecond); status != 1 || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%s, room for %d writes: exit status %d, %s", form, room, status, &errs)
+		}
+	}
+}
+
 func TestPeersTable(t *testing.T) {
 	path, _ := pythonWithNumPy(t)
 	status, out, errs := runSmallPeers("-python", path)

@@ -61,7 +61,7 @@ x copy   GB/s against copy() of %[2]d MiB in the same round: %.1[3]f GB/s, read 
 func (r *report) writeTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.Host)
-	fmt.Fprintf(&b, "%s: %s tokens of GPT-2's %s\n", r.Text, thousands(r.Tokens), thousands(r.Vocab))
+	fmt.Fprintf(&b, "%s: %s of GPT-2's %s\n", r.Text, plural(r.Tokens, "token"), thousands(r.Vocab))
 	fmt.Fprintf(&b, "dim %d, batches of %d sequences of %s, %s\n\n",
 		r.Dim, r.Batch, thousands(r.Sequence), plural(r.Workers, "worker"))
 	fmt.Fprintf(&b, "%-12s%-11s%-10s%12s%9s%10s%9s\n", "positions", "direction", "side", "tokens/s", "GB/s", "x naive", "x copy")
@@ -76,9 +76,11 @@ func (r *report) writeTable(w io.Writer) error {
 			thousands(int(x.TokensPS)), x.GBs, x.OfNaive, x.OfCopy)
 	}
 	fmt.Fprintf(&b, legend, plural(r.Rounds, "round"), r.CopyBytes>>20, r.CopyGBs)
-	fmt.Fprintf(&b, "\nSame bits: all sides agree in all %s outputs and every gradient.\n", thousands(r.Tokens))
+	fmt.Fprintf(&b, "\nSame bits: all sides agree in all %s and every gradient.\n", plural(r.Tokens, "output"))
 	if r.SkipGram != nil {
 		b.WriteString(r.SkipGram.table())
+	} else {
+		fmt.Fprintf(&b, "\nNo skip-gram, nor pictures of it: that takes a text of %s.\n", plural(leastSkipGram, "token"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -126,10 +126,13 @@ func (l *learner) round(batches int) error {
 	return nil
 }
 
+// leastSkipGram is how many tokens a text has of which some can be held out.
+const leastSkipGram = heldOut * pieceSize
+
 // learn trains all sides in turn, each with the same batches, and compares what they have come to; PyTorch is one of them if
 // p is not nil and has it. It returns nil for a text that is too short to hold some of it out.
 func learn(ids []uint, s settings, stderr io.Writer, p *python) (*lesson, error) {
-	if len(ids) < heldOut*pieceSize {
+	if len(ids) < leastSkipGram {
 		return nil, nil
 	}
 	c := newCorpus(ids)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/lookup"
@@ -27,8 +28,10 @@ the vectors in a safetensors file, which go run ./bench similar and Python read.
 
 The same text, flags and seed make the same file, bit for bit, on every machine.
 
-Ctrl-C saves what has been learnt so far; -resume goes on from there and ends with the bits of
-a training that nobody has interrupted. A second Ctrl-C ends at once.
+Ctrl-C saves what has been learnt so far; -resume goes on from there and, with the same flags,
+ends with the bits of a training that nobody has interrupted. With more -passes, a training
+that has ended goes on too, but not to the bits of one that had so many from the beginning,
+for the rate goes down over all passes. A second Ctrl-C ends at once.
 
 `
 
@@ -218,6 +221,8 @@ func endAtOnce(stop func()) (release func()) {
 func (s *trainSettings) checkOutput() error {
 	info, err := os.Stat(s.out)
 	switch {
+	case s.out == "":
+		return errors.New("the vectors need a file to be saved in: -o names none")
 	case s.resume && err != nil:
 		return fmt.Errorf("nothing to resume: %w", err)
 	case err == nil && !info.Mode().IsRegular():
@@ -477,11 +482,21 @@ func (r *trainReport) table() string {
 	if len(r.Nearest) > 0 {
 		from := ""
 		if r.File != defaultVectors {
-			from = " -from " + r.File
+			from = " -from " + shellWord(r.File)
 		}
 		word, _ := r.Units.asWord(r.Nearest[0].Token)
 		fmt.Fprintf(&b, " More of them: go run ./bench similar%s %s", from, word)
 	}
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// shellWord quotes a path for a shell, if it has to be.
+func shellWord(path string) string {
+	if strings.IndexFunc(path, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+:,@%", r)
+	}) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -349,6 +349,17 @@ func TestTrainNewton(t *testing.T) {
 	}
 }
 
+func TestShellWord(t *testing.T) {
+	for path, want := range map[string]string{
+		"vectors.safetensors": "vectors.safetensors", "/tmp/é_1-2": "/tmp/é_1-2", "my file": "'my file'", "a'b": `'a'\''b'`, "$x": "'$x'",
+		"a;b": "'a;b'",
+	} {
+		if got := shellWord(path); got != want {
+			t.Errorf("%s is quoted as %s, want %s", path, got, want)
+		}
+	}
+}
+
 func TestTrainMisuse(t *testing.T) {
 	dir := t.TempDir()
 	text := fable(t, 100)
@@ -375,6 +386,7 @@ func TestTrainMisuse(t *testing.T) {
 		{1, "no text to train on", []string{filepath.Join(dir, "missing.txt")}},
 		{1, "nothing in it occurs at least 5 times", []string{empty}},
 		{1, "nothing in it occurs at least 1000 times", []string{text, "-min", "1000"}},
+		{1, "-o names none", []string{text, "-o", ""}},
 		{1, "is no file that could be replaced", []string{text, "-o", dir}},
 		{1, "could not be saved", []string{text, "-o", filepath.Join(dir, "none", "v")}},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"os"
@@ -103,8 +104,11 @@ func stopped(ctx context.Context, dir string, done, all int) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("interrupted: %d of %d pictures are in %s, each of them whole, and no new %s", done, all, dir, PageName)
+	return fmt.Errorf("%w: %d of %d pictures are in %s, each of them whole, and no new %s", ErrInterrupted, done, all, dir, PageName)
 }
+
+// ErrInterrupted is what the error of Save wraps where its context has ended.
+var ErrInterrupted = errors.New("interrupted")
 
 func write(path string, b []byte) error {
 	return replace.File(path, func(f replace.Temporary) error {

@@ -3,6 +3,7 @@ package picture
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -93,7 +94,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	err := sampleReport().Save(ctx, dir, cancel)
-	if err == nil || !strings.Contains(err.Error(), "interrupted: 1 of 2 pictures are in "+dir) {
+	if !errors.Is(err, ErrInterrupted) || !strings.Contains(err.Error(), "interrupted: 1 of 2 pictures are in "+dir) {
 		t.Errorf("error %v", err)
 	}
 	if got := names(t, dir); strings.Join(got, " ") != "heat.png heat.svg lines.png report.html" {
