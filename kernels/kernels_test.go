@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/rowvec/rowvec/kernels"
 )
@@ -111,6 +112,10 @@ func TestEmbedByHand(t *testing.T) {
 	dst = filled(3, 2, untouched)
 	expectDone(t, "EmbedAt beyond the positions", kernels.EmbedAt(dst, table, ids[:3], 2, positions, []int{3, 4, 0}), 1)
 	expect(t, "EmbedAt beyond the positions", dst.Data, []float32{1002, 2004, untouched, untouched, untouched, untouched})
+
+	dst = filled(3, 2, 0) // whose first row is two positions too, which are 0 until rows have been looked up
+	at := unsafe.Slice((*uint32)(unsafe.Pointer(&dst.Data[0])), 2)
+	expectDone(t, "EmbedAt with positions that change", kernels.EmbedAt(dst, table, ids[:2], 2, positions, at), 0)
 }
 
 // TestUnfused multiplies 1 + 2^-12 by itself: the product 1 + 2^-11 + 2^-24 is a tie and rounds to 1 + 2^-11, so that

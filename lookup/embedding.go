@@ -24,8 +24,8 @@
 // NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types or positions that another
 // goroutine has changed during the call, and errors of Positions of the caller's own leave part of the destination written.
 //
-// What a constructor returns is ready for use. The zero value of a type that has a constructor is not, and nor is nil: their
-// methods panic.
+// What a constructor returns is ready for use. The zero value of a type that has a constructor is not, and nor is nil: most of
+// their methods panic, and what others return means nothing.
 package lookup
 
 import (

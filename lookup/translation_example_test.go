@@ -146,10 +146,23 @@ func Example_clipGradNorm() {
 func Example_tieWeights() {
 	e, _ := lookup.FromMatrix(rows([]float32{1, 0}, []float32{0, 1}, []float32{1, 1}))
 	head, _ := lookup.NewOutput(e)
+	in := lookup.Batch([]int32{1}, 1)
+	h, _ := rowvec.NewMatrix(1, 2) // here what has been looked up
 	logits, _ := rowvec.NewMatrix(1, 3)
-	try(head.Forward(logits, rows([]float32{2, 3})))
+	try(e.Forward(h, in))
+	try(head.Forward(logits, h))
 	fmt.Println(logits.Data)
-	// Output: [2 3 5]
+
+	both, _ := rowvec.NewMatrix(3, 2) // gradients of the one table
+	dH, _ := rowvec.NewMatrix(1, 2)
+	try(head.Backward(dH, both, rows([]float32{0, 0, 1}), h)) // of the last logit
+	try(e.Backward(both, in, dH))
+	fmt.Println(both.Data)
+	grad := e.NewGradient()
+	try(grad.SetDense(both)) // for an optimizer
+	// Output:
+	// [0 1 1]
+	// [0 0 1 1 0 1]
 }
 
 // pe = PositionalEncoding(d_model=4, max_len=512); x = pe(x), in eval mode

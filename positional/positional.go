@@ -24,7 +24,7 @@
 // being written to.
 //
 // Errors are those of package rowvec, and KindError for a name that New does not know. The zero value of a type that has a
-// constructor is not ready for use, and nor is nil: their methods panic.
+// constructor is not ready for use, and nor is nil: most of their methods panic, and what others return means nothing.
 package positional
 
 import (

@@ -42,6 +42,9 @@ var (
 // error, or a panic in write, the temporary file is removed, and what was at path is still there; but for an error of the
 // directory, when it has been replaced, which says so.
 func File(path string, write func(f Temporary) error) (err error) {
+	if path == "" {
+		return &fs.PathError{Op: "open", Path: path, Err: syscall.ENOENT} // as package os has it, where the temporary file had a name
+	}
 	old, missing := os.Stat(path)
 	if missing == nil && !old.Mode().IsRegular() { // Rename would put a file in the place of /dev/null, if it may
 		return &fs.PathError{Op: "replace", Path: path, Err: ErrNotRegular}

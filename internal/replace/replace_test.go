@@ -176,6 +176,9 @@ func TestNoFile(t *testing.T) {
 			t.Errorf("%s: error %v", path, err)
 		}
 	}
+	if err := File("", text("new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no name: error %v", err)
+	}
 	if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
 		t.Errorf("the directory holds %v, %v", after, err)
 	}
