@@ -121,13 +121,9 @@ func FuzzSimilarity(f *testing.F) {
 func reciprocal(x []float32) float64 {
 	var lanes [4]float64
 	for i, v := range x {
-		lane := i % 4
-		if i >= len(x)&^3 {
-			lane = 0
-		}
-		lanes[lane] += float64(float64(v) * float64(v))
+		lanes[i%4] += float64(float64(v) * float64(v))
 	}
-	length := math.Sqrt((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]))
+	length := math.Sqrt((lanes[0] + lanes[2]) + (lanes[1] + lanes[3]))
 	if length == 0 {
 		return 0
 	}

@@ -26,13 +26,9 @@ import (
 func plainLength(x []float32) float64 {
 	var lanes [4]float64
 	for i, v := range x {
-		lane := i % 4
-		if i >= len(x)&^3 {
-			lane = 0
-		}
-		lanes[lane] += float64(float64(v) * float64(v))
+		lanes[i%4] += float64(float64(v) * float64(v))
 	}
-	return math.Sqrt((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]))
+	return math.Sqrt((lanes[0] + lanes[2]) + (lanes[1] + lanes[3]))
 }
 
 // plainUnit returns x divided by its length, or zeros.
