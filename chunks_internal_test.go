@@ -9,10 +9,11 @@ import (
 
 // TestUnfenced: of the chunks of a call, whose rows may be written past the caches, all but the last leave the fence to the next.
 func TestUnfenced(t *testing.T) {
-	table, _ := NewMatrix(3, 4)
 	ids := make([]int32, 10)
-	a := rowArgs{linear: &table.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}
-	prepareRows(&a, &table, &table, ids, &hint{})
+	dst, _ := NewMatrix(len(ids), 4)
+	table, _ := NewMatrix(3, 4)
+	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}
+	prepareRows(&a, &dst, &table, ids, &hint{})
 	for _, rows := range []int{1, 4, 5, 9, 10, 11} {
 		for first := 0; first < len(ids); first += rows {
 			want := rows
