@@ -13,8 +13,7 @@ import (
 )
 
 // ID is the constraint of row ids: the integer types of 32 and 64 bits, which frameworks hand out, taken without a copy: int, int32,
-// int64, uint, uint32 and uint64, and types made of these.
-// A valid id is at least 0 and below the number of rows it chooses from.
+// int64, uint, uint32 and uint64, and types made of these. A valid id is at least 0 and below the number of rows it chooses from.
 type ID = kernels.ID
 
 // Matrix is a row-major matrix of float32: row i is Data[i*Stride : i*Stride+Cols]. Rows and Cols may be 0, and then

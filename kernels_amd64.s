@@ -469,8 +469,9 @@ row:
 // The stream kernels write past the caches what is too much for them: the linear rows begin at multiples of 32 bytes and
 // have whole vectors. SFENCE has all of it written before anything that follows, but where that is the next chunk of the same
 // call, whose kernel does; where the goroutine moves to another processor in between, Go's scheduler has it written by what it
-// locks. On a Zen 5, ns per row with one for each chunk and so: 8,192 lookups of 50,257 x 768 130.5 and 128.9, 2,048 of 50,257 x
-// 4,096 640 and 620, 512 of 16,384 x 12,288 1896 and 1850.
+// locks. On a Zen 5, ns per row with one for each chunk and so, medians of 61 interleaved rounds: 8,192 lookups of 50,257 x 768
+// 134.1 and 133.2, 2,048 of 50,257 x 4,096 671 and 658, 512 of 16,384 x 12,288 1919 and 1883; Embed 141 and 138, 842 and 832, 2332
+// and 2285.
 
 #define STREAM_END \
 	ROWS_END;                      \

@@ -59,7 +59,7 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 	}
 	c.Host, c.Python = thisHost(), c.python.pythonInfo
 	if *asJSON {
-		if err = c.compare(stderr, func([]faceOff) {}); err == nil && *train {
+		if err = c.compare(stderr, func([]faceOff) error { return nil }); err == nil && *train {
 			err = c.train(stderr)
 		}
 		if err == nil {
@@ -73,7 +73,11 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 		layout = lines
 		fmt.Fprintf(stdout, "\n%-*s%8s%10s%11s%8s%9s%8s\n", briefColumns, "", ours, "naive Go", "vek, gonum", "NumPy", "PyTorch", copied)
 	}
-	if err = c.compare(stderr, func(faceOffs []faceOff) { io.WriteString(stdout, layout(faceOffs)) }); err == nil && c.Results != nil {
+	show := func(faceOffs []faceOff) error {
+		_, err := io.WriteString(stdout, layout(faceOffs))
+		return err
+	}
+	if err = c.compare(stderr, show); err == nil && c.Results != nil {
 		io.WriteString(stdout, peersLegend+c.behind())
 	}
 	if err == nil && *train {
@@ -158,7 +162,7 @@ func (c *comparison) total() (n int) {
 }
 
 // compare does all that matches, and hands out the results of each contest.
-func (c *comparison) compare(stderr io.Writer, done func([]faceOff)) error {
+func (c *comparison) compare(stderr io.Writer, done func([]faceOff) error) error {
 	bar := newProgress(stderr, "comparing", c.total())
 	defer bar.done()
 	for i := range c.contests {
@@ -175,7 +179,9 @@ func (c *comparison) compare(stderr io.Writer, done func([]faceOff)) error {
 		}
 		if first < len(c.Results) {
 			bar.clear()
-			done(c.Results[first:])
+			if err := done(c.Results[first:]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -66,6 +66,9 @@ func Log(x float64) float64 {
 	return n*ln2Hi - ((half - rest) - f) // n*ln2Hi is exact
 }
 
+// 2/(2k+1), k = 11..1; what is left out is below 1e-19 of the result for |s| <= 3 - sqrt(8).
+var logTerms = [...]float64{2. / 23, 2. / 21, 2. / 19, 2. / 17, 2. / 15, 2. / 13, 2. / 11, 2. / 9, 2. / 7, 2. / 5, 2. / 3}
+
 // LogQuotient returns the natural logarithm of a/b, where a and b are whole numbers from 1 to 2^53, with an error below 1.5 units
 // in the last place, also where they are so close that the rounding of a/b is not small beside it.
 func LogQuotient(a, b float64) float64 {
@@ -73,6 +76,3 @@ func LogQuotient(a, b float64) float64 {
 	high, low := twoProduct(q, b)
 	return Log(q) + ((a-high)-low)/a // log(q) + log(a/(q*b))
 }
-
-// 2/(2k+1), k = 11..1; what is left out is below 1e-19 of the result for |s| <= 3 - sqrt(8).
-var logTerms = [...]float64{2. / 23, 2. / 21, 2. / 19, 2. / 17, 2. / 15, 2. / 13, 2. / 11, 2. / 9, 2. / 7, 2. / 5, 2. / 3}
