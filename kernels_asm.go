@@ -39,9 +39,9 @@ type rowArgs struct {
 	scale    float32
 	stream   bool // write linear rows past the caches
 	unfenced int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
-	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns, and where others come line by
-	// line, linear rows are left to the processor's own prefetcher.
+	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns.
 	fullWidth bool
+	own       bool // where rows come line by line, and short ones, linear rows are left to the processor's own prefetcher
 
 	abreast bool // rows that come line by line come four abreast, in kernels with ROW_ABREAST: see tuning.AbreastColumns
 	//lint:ignore U1000 for the assembly alone
@@ -270,7 +270,6 @@ const (
 	aheadFew    = 32
 	earlyRows   = 24
 	endColumns  = 128 // up to which END_ROWS goes
-	abreastMost = 8 << 10
 )
 
 // halves reports whether kernels run on AVX-512 that does vectors in halves, and fullWidth whether on one that does not.
@@ -431,12 +430,18 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
 	a.stream, a.unfenced, a.fullWidth = stream, -1, fullWidth()
+	a.own = a.fullWidth
+}
+
+// writtenAhead reports whether so many linear rows are to be prefetched because they are written: see tuning.WrittenBytes.
+func writtenAhead(linear *Matrix, rows int) bool {
+	return linear.Cols > lineBytes/4 && linear.Cols == linear.Stride && rows*linear.Stride > tuning.WrittenBytes/4
 }
 
 // goesAbreast reports whether rows that come line by line are to come four abreast, for so many ids. Those that are written past the
 // caches have to be whole lines. Four rows are no more than a chunk.
 func goesAbreast(linear *Matrix, ids int, stream bool) bool {
-	least, most := tuning.AbreastColumns, abreastMost
+	least, most := tuning.AbreastColumns, tuning.AbreastMost
 	if stream {
 		least, most = tuning.AbreastStreamColumns, chunkElements/4
 	}
@@ -477,6 +482,7 @@ func gatherWith[I ID](k op, dst, table *Matrix, ids []I, scale float32, h *hint)
 	race.ReadRows(table, ids)
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), scale: scale}
 	prepareRows(&a, dst, table, ids, h)
+	a.own = a.own && !(writtenAhead(dst, len(ids)+h.more) && (a.abreast || !wholeLines(dst)))
 	return a.run(k, len(ids), dst.Cols)
 }
 
@@ -503,6 +509,7 @@ func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, 
 	race.ReadRange(positions, start, min(seq, len(ids)))
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), scale: scale}
 	prepareRows(&a, dst, table, ids, h)
+	a.own = a.own && !(writtenAhead(dst, len(ids)+h.more) && !wholeLines(dst))
 	a.positions = element(&positions.Data[0], start*positions.Stride)
 	a.posStride = uintptr(positions.Stride) * 4
 	a.posSpan = a.posStride * uintptr(seq)
@@ -521,6 +528,7 @@ func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Mat
 	race.ReadRows(positions, at)
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), scale: scale}
 	prepareRows(&a, dst, table, ids, h)
+	a.own = a.own && !(writtenAhead(dst, len(ids)+h.more) && !wholeLines(dst))
 	a.positions = &positions.Data[0]
 	a.posStride = uintptr(positions.Stride) * 4
 	a.posLimit = uint64(positions.Rows)

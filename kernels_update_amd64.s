@@ -122,7 +122,7 @@ inOrder:
 // UPDATE_COLUMNS does one row; TAIL does what is behind its blocks of 64 bytes. Where there is a row to prefetch, there is no loop
 // up to 512 columns: a processor watches each instruction that loads, and where it comes by again a constant distance on, fetches
 // what would be next, which is behind the row and of no use. The first four blocks are done in the order of MIXED in rows_amd64.h.
-// Of grad, a stream with or without gaps, the processor fetches enough itself where rowArgs.fullWidth is set. In loops, by
+// Of grad, a stream with or without gaps, the processor fetches enough itself where rowArgs.own is set. In loops, by
 // fours of rows of up to mixedBytes and one by one of others, with grad prefetched and 48 columns by AVX2, and so, on a Zen 5
 // with AVX-512, uniform ids, ns per row, medians of 21 interleaved rounds:
 //
@@ -219,7 +219,7 @@ columnsDone:
 #define GRAD(off) PREFETCHT1 off(R8)(DX*1)
 
 #define GRAD_AHEAD(LINES, near) \
-	CMPB rowArgs_fullWidth(BX), $0; \
+	CMPB rowArgs_own(BX), $0; \
 	JNE  near;                      \
 	LINES;                          \
 near:
@@ -285,12 +285,10 @@ single: \
 	PLACE(R12, AX, known);                 \
 	ROW_TABLE(WINDOW)
 
-#define LINES_PLACE_AVX2 \
-	TWO_LINES;                           \
+#define PLACE2 \
 	CMPQ updateArgs_placesAhead(BX), $0; \
 	JEQ  3(PC);                          \
-	WINDOW(0);                           \
-	WINDOW(64)
+	WINDOW2
 
 // func updateAddAVX2(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * grad[i] }
@@ -299,7 +297,7 @@ TEXT ·updateAddAVX2(SB), NOSPLIT, $0-16
 	BEGIN_AVX2
 row:
 	ADD_PLACE
-	COLUMNS(ADD_SCALED, VECTOR, MIXED, LINES_PLACE_AVX2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(ADD_SCALED, VECTOR, MIXED, TWO_LINES, LEFT1(rowArgs_cols(BX), LAST_OF), PLACE2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -444,14 +442,10 @@ squaresDone:
 #define UPDATE_COLUMNS_AVX512(UPDATE, AHEAD) \
 	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX512, AHEAD, UPDATE_TAIL_AVX512)
 
-#define LINES_PLACE_AVX512 \
-	FOUR_LINES;                          \
+#define PLACE4 \
 	CMPQ updateArgs_placesAhead(BX), $0; \
 	JEQ  5(PC);                          \
-	WINDOW(0);                           \
-	WINDOW(64);                          \
-	WINDOW(128);                         \
-	WINDOW(192)
+	WINDOW4
 
 // func updateAddAVX512(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * grad[i] }
@@ -460,7 +454,7 @@ TEXT ·updateAddAVX512(SB), NOSPLIT, $0-16
 	BEGIN_AVX512
 row:
 	ADD_PLACE
-	COLUMNS(ADD_SCALED, VECTOR, MIXED, LINES_PLACE_AVX512, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(ADD_SCALED, VECTOR, MIXED, FOUR_LINES, LEFT2(rowArgs_cols(BX), LAST_OF), PLACE4, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -519,9 +513,8 @@ row:
 
 #define NEXT_LINEAR(off) PREFETCHT1 (const_linearAhead+off)(R11)(DX*1)
 
-#define LINES_NEXT \
-	FOUR_LINES;                     \
-	CMPB rowArgs_fullWidth(BX), $0; \
+#define NEXT4 \
+	CMPB rowArgs_own(BX), $0; \
 	JNE  5(PC);                     \
 	NEXT_LINEAR(0);                 \
 	NEXT_LINEAR(64);                \
@@ -567,7 +560,7 @@ row:
 	JGE   nextRow
 	ADDQ  rowArgs_linearStride(BX), R11
 	PLACE(DX, R11, nextRow)
-	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, LINES_NEXT, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, FOUR_LINES, LEFT2(AX, LAST), NEXT4, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET

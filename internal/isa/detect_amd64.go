@@ -16,8 +16,11 @@ func detect() []Level {
 }
 
 // Halves reports whether the processor does each vector of AVX-512 in two halves, as a Zen 4 does, whose paths of data are half as
-// wide as its registers. All others count as those that do not, of which a Zen 5 is what was measured: no processor of Intel's was
-// at hand, nor one of the later cores for laptops, some of which do so too.
+// wide as its registers. All others count as those that do not, of which a Zen 5 and a Xeon are what was measured: none of the later
+// cores for laptops was at hand, some of which do so too.
 func Halves() bool {
 	return cpuid.CPU.VendorID == cpuid.AMD && cpuid.CPU.Family == 0x19 && cpuid.CPU.Supports(cpuid.AVX512F)
 }
+
+// Intel reports whether the processor is one of Intel's.
+func Intel() bool { return cpuid.CPU.VendorID == cpuid.Intel }

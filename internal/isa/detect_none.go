@@ -6,3 +6,6 @@ func detect() []Level { return nil }
 
 // Halves reports whether AVX-512 takes two halves for each vector.
 func Halves() bool { return false }
+
+// Intel reports whether the processor is one of Intel's.
+func Intel() bool { return false }

@@ -34,8 +34,8 @@ func TestLowered(t *testing.T) {
 	}
 }
 
-// TestHalves compares with what Linux says of the processor, where that is the one that runs.
-func TestHalves(t *testing.T) {
+// TestProcessor compares with what Linux says of the processor, where that is the one that runs.
+func TestProcessor(t *testing.T) {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil || !slices.Contains(Available, AVX2) || os.Getenv("ROWVEC_EMULATED") != "" {
 		t.Skip("nobody else knows the processor")
@@ -44,6 +44,9 @@ func TestHalves(t *testing.T) {
 	zen4 := has(`vendor_id\s*: AuthenticAMD$`) && has(`cpu family\s*: 25$`) && has(`flags\s*:.* avx512f\b`)
 	if Halves() != zen4 {
 		t.Errorf("in halves: %v, want %v", Halves(), zen4)
+	}
+	if want := has(`vendor_id\s*: GenuineIntel$`); Intel() != want {
+		t.Errorf("Intel's: %v, want %v", Intel(), want)
 	}
 }
 

@@ -2,7 +2,11 @@
 // ways AVX-512 goes. Nothing but tests writes to them, while nothing else runs.
 package tuning
 
-import "github.com/rowvec/rowvec/internal/isa"
+import (
+	"math"
+
+	"github.com/rowvec/rowvec/internal/isa"
+)
 
 // StreamBytes is the size from which on results are written past the caches, on amd64 with vectors. Gather on a Zen 5 with
 // 32 MiB of third-level cache whose rows were prefetched at once, ns per row with ordinary stores and streaming: alone, and with
@@ -251,11 +255,56 @@ var StraightColumns = 128
 // Fewer columns lose: 16,384 ids of 1,000,000 x 320 69.4 and 70.5, 68.6 and 74.2, 68.4 and 71.6; 1,024 of 50,257 x 2,048 that are
 // not written past the caches 379 and 397, 379 and 391, 410 and 430; of 5,000 x 768, which the third level holds, 70.2 and 71.8. So
 // do 128 ids, of 80,000 x 2,048 366 and 406; and 300 that are looked up in 16,384 x 12,288, 1718 and 1751.
+//
+// A processor of Intel's gains by it wherever rows come line by line, from 16 ids and 321 columns on. On a Xeon (2 MiB of second-level
+// cache; AVX-512 with FP16), without and so, medians of 15 or 21 interleaved rounds, the first four not and the others written past the
+// caches:
+//
+//	table, ids                    gather      embed       scatter-add
+//	1,000,000 x 384       8,192   276  231    311  271    238  221
+//	1,000,000 x 512          32   266  236    272  251    273  247
+//	   50,257 x 768         128   244  211    259  229    249  216
+//	   50,257 x 4,096       128  1838 1442   2206 1899   1883 1605
+//	   16,384 x 12,288      300  5087 4510   6289 5967   5284 4562
+//	1,000,000 x 448      16,384   286  261    359  317
+//	   50,257 x 768       8,192   305  287    400  371
+//	   50,257 x 2,048     4,096   908  741   1134  950
+//	   16,384 x 12,288      512  5287 4267   6443 5811
+//
+// With 320 columns it gains and loses 2 percent (of what is written past the caches, gathers 176 and 188), with 256 it has 135 and 189.
 var (
 	AbreastStreamColumns = 384
-	AbreastColumns       = 2048
-	AbreastIDs           = 256
+	AbreastColumns       = ofIntel(320, 2048)
+	AbreastMost          = ofIntel(16<<10, 8<<10)
+	AbreastIDs           = ofIntel(16, 256)
 )
+
+// WrittenBytes is the size of results above which the rows of one are prefetched, linearAhead of package rowvec ahead, while those of
+// the table are: by processors of Intel's, whose own prefetcher leaves stores that reach from one line into the next waiting for both.
+// Rows of 65 columns and more are, where they are not whole lines, and in gathers all that come abreast. On a Xeon, ns per row
+// without and so, medians of 15 interleaved rounds:
+//
+//	table, ids                   gather       scaled       embed
+//	1,000,000 x 90       8,192                            80.7 57.1
+//	1,000,000 x 100      8,192   71.3 64.2   64.7 60.6    88.0 69.2
+//	1,000,000 x 100     65,536   61.3 60.5                 108 71.3
+//	1,000,000 x 130      8,192    115 85.1                 132 98.1
+//	1,000,000 x 200      2,048    144  116    136  115     168  141
+//	  400,000 x 300      8,192    197  165    204  166     266  202
+//	   50,257 x 768      1,024    341  290    314  291
+//	   50,257 x 768      4,096    343  313    349  308
+//
+// Whole lines lose by it elsewhere: 8,192 of 1,000,000 x 128 67.4 and 71.0, 4,096 of x 256 by Embed 164 and 170. So do few rows, which
+// are in a cache (128 of 50,257 x 768 216 and 224), and shorter ones gain nothing.
+var WrittenBytes = ofIntel(512<<10, math.MaxInt)
+
+// ofIntel returns the constant for processors of Intel's, or that for others.
+func ofIntel(intel, others int) int {
+	if isa.Intel() {
+		return intel
+	}
+	return others
+}
 
 // InOrderBytes is the size of tables above which rowvec.DotsAll, where AVX-512 is not in halves, has rows go by one by one, each
 // prefetched while another is done, as Dots does: for one row of the other matrix, and for the first of four and more that have 1,536
@@ -282,21 +331,25 @@ var (
 var InOrderBytes = 16 << 20
 
 // Lower makes every call large and divides it, has all results written past the caches that can be, as where Halves is so, and
-// returns the function that undoes it. Those of rows abreast and InOrderBytes are for tests that then set Halves to false.
+// returns the function that undoes it. Those of rows abreast, InOrderBytes and WrittenBytes are for tests that then set Halves to
+// false.
 func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
 	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
 	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
+	written := WrittenBytes
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
 	AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = 319, 319, 1, 0 // fewer columns are no long rows to the assembly
+	WrittenBytes = 0
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
 		Halves = halves
 		AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = abreastStream, abreast, ids, inOrder
+		WrittenBytes = written
 	}
 }
