@@ -591,6 +591,16 @@ ready:
 	VZEROUPPER
 	RET
 
+#define COPY_ROWS(COLUMNS, stride) \
+row: \
+	MOVQ (R8), R10;        \
+	COLUMNS(GATHER);       \
+	ADDQ $8, R8;           \
+	ADDQ stride, DI;       \
+	DECQ R9;               \
+	JNE  row;              \
+	VZEROUPPER
+
 // func copyRowsAVX2(dst *float32, stride uintptr, rows **float32, n, cols int)
 // for i := range n { copy(dst[i], *rows[i]) }
 TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-40
@@ -598,16 +608,9 @@ TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-40
 	MOVQ rows+16(FP), R8
 	MOVQ n+24(FP), R9
 	MOVQ cols+32(FP), AX
-	SPLIT(32)
 	XORL R12, R12
-row:
-	MOVQ (R8), R10
-	COLUMNS_AVX2(GATHER)
-	ADDQ $8, R8
-	ADDQ stride+8(FP), DI
-	DECQ R9
-	JNE  row
-	VZEROUPPER
+	SPLIT(32)
+	COPY_ROWS(COLUMNS_AVX2, stride+8(FP))
 	RET
 
 // func addScaledAVX2(dst, src *float32, n int, alpha float32)
@@ -1127,6 +1130,19 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	SPLIT(64)
 	COLUMNS_AVX512(ADD_SCALED)
 	VZEROUPPER
+	RET
+
+// func copyRowsAVX512(dst *float32, stride uintptr, rows **float32, n, cols int)
+// for i := range n { copy(dst[i], *rows[i]) }
+TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ n+24(FP), R9
+	MOVQ cols+32(FP), AX
+	XORL R12, R12
+	MASK
+	SPLIT(64)
+	COPY_ROWS(COLUMNS_AVX512, stride+8(FP))
 	RET
 
 #define BATCH_TAIL_AVX512 \
