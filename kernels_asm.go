@@ -292,6 +292,11 @@ func cached(table *Matrix) bool {
 	return size <= tuning.CachedShortBytes/4 || table.Cols > lineBytes/4 && size <= tuning.CachedBytes/4
 }
 
+// heldLines reports whether a gather is to leave alone a table whose rows are a few lines each: see tuning.HeldLinesBytes.
+func heldLines(table *Matrix) bool {
+	return table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4
+}
+
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is
 // not for rows of up to wholeBytes if atOnce. There are so many ids, and so many elements from one row in their order to the
 // next.
@@ -480,6 +485,9 @@ func gatherWith[I ID](k op, dst, table *Matrix, ids []I, scale float32, h *hint)
 	}
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
+	if fullWidth() && heldLines(table) {
+		h = &hint{stream: h.stream, more: -1}
+	}
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), scale: scale}
 	prepareRows(&a, dst, table, ids, h)
 	a.own = a.own && !(writtenAhead(dst, len(ids)+h.more) && (a.abreast || !wholeLines(dst)))

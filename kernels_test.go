@@ -268,9 +268,9 @@ func TestEveryDim(t *testing.T) {
 // ahead. Behind dims there are as many blocks as kernels do without a loop, and more.
 func TestEveryDimPrefetched(t *testing.T) {
 	lowerWide(t)
-	large, short := tuning.CachedBytes, tuning.CachedShortBytes
-	tuning.CachedBytes, tuning.CachedShortBytes = 0, 0
-	t.Cleanup(func() { tuning.CachedBytes, tuning.CachedShortBytes = large, short })
+	large, lines, short := tuning.CachedBytes, tuning.HeldLinesBytes, tuning.CachedShortBytes
+	tuning.CachedBytes, tuning.HeldLinesBytes, tuning.CachedShortBytes = 0, 0, 0
+	t.Cleanup(func() { tuning.CachedBytes, tuning.HeldLinesBytes, tuning.CachedShortBytes = large, lines, short })
 	isatest.Each(t, func(t *testing.T) {
 		eachHalves(t, func() {
 			for _, dim := range append(dims(1), 300, 320, 383, 448, 512, 530, 575, 1040) {

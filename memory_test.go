@@ -857,8 +857,10 @@ func TestMemoryOfPrefetches(t *testing.T) {
 	large(t)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	m, levels := newMemory(t, roomFor), isatest.Levels(t)
-	defer func(bags, inOrder int) { tuning.CachedBagBytes, tuning.InOrderBytes = bags, inOrder }(tuning.CachedBagBytes, tuning.InOrderBytes)
-	tuning.CachedBagBytes, tuning.InOrderBytes = 1<<20, 1<<20 // three times of the former some processors prefetch nothing of
+	defer func(bags, lines, inOrder int) {
+		tuning.CachedBagBytes, tuning.HeldLinesBytes, tuning.InOrderBytes = bags, lines, inOrder
+	}(tuning.CachedBagBytes, tuning.HeldLinesBytes, tuning.InOrderBytes)
+	tuning.CachedBagBytes, tuning.HeldLinesBytes, tuning.InOrderBytes = 1<<20, 0, 1<<20 // three times of the first some prefetch nothing of
 	for range 3 {
 		m.huge = append(m.huge, guard.Tail[float32](guard.New(t, roomFor+20000), 1<<20+5000))
 	}
