@@ -255,7 +255,6 @@ fours: \
 rows1:
 
 #define NO_FOURS(KERNEL)
-#define NOTHING
 
 // STRIDE has the stride of linear rows in R11, by which STRIDE_NEXT goes on: from memory it takes 2 to 18 percent longer.
 // Embed, whose row of positions is there, has to.

@@ -25,8 +25,8 @@
 #define SECOND(id, to) STATE(id, updateArgs_second, updateArgs_secondStride, to)
 #define NONE(id, to)
 
-// UPDATE_ROW finds the next rows, and those to prefetch while they are done.
-#define UPDATE_ROW(STATE1, STATE2) \
+// UPDATE_ROW finds the next rows, and those to prefetch while they are done, but where MANY has found them.
+#define UPDATE_ROW(STATE1, STATE2, MANY) \
 	MOVQ rowArgs_ids(BX), R8;           \
 	PLACE(R9, DI, inOrder);             \
 	ROW_ID;                             \
@@ -34,6 +34,7 @@
 	STATE2(R10, SI);                    \
 	IMULQ rowArgs_tableStride(BX), R10; \
 	ADDQ  rowArgs_table(BX), R10;       \
+	MANY;                               \
 	XORL  R12, R12;                     \
 	MOVQ  rowArgs_ahead(BX), DX;        \
 	TESTQ DX, DX;                       \
@@ -141,7 +142,7 @@ inOrder:
 //
 // Of rows to come that have a tail, the line of the last column is prefetched too, since they may begin within a line: Adagrad of
 // 1,000,000 x 30 on a Zen 4, 89.9 and 35.9.
-#define UPDATE_COLUMNS(UPDATE, BLOCK, AHEAD, TAIL) \
+#define UPDATE_COLUMNS(UPDATE, BLOCK, AHEAD, TAIL, MANY) \
 	XORL  DX, DX;                                \
 	SUBQ  $192, CX;                              \
 	TESTQ R12, R12;                              \
@@ -168,6 +169,7 @@ nearDone: \
 	JMP   columnsDone;                           \
 	PCALIGN $64;                                 \
 ahead: \
+	MANY;                                        \
 	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 128, 0, 192, 64, four0); \
 	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four1); \
 	UPDATE_FOUR(UPDATE, BLOCK, AHEAD, 0, 64, 128, 192, four2); \
@@ -269,10 +271,10 @@ single: \
 	CONSTANTS(Y11, Y12, Y13, Y14, Y15)
 
 #define UPDATE_COLUMNS_AVX2(UPDATE, AHEAD) \
-	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX2, AHEAD, UPDATE_TAIL_AVX2)
+	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX2, AHEAD, UPDATE_TAIL_AVX2, NOTHING)
 
 // ADD_PLACE finds the next rows to add, and in AX the row of grad to prefetch, if there is one, or else that of now.
-#define ADD_PLACE \
+#define ADD_PLACE(TABLE) \
 	PLACE(R9, DI, inOrder);                \
 	ROW_ID;                                \
 	MOVQ  DI, AX;                          \
@@ -283,7 +285,7 @@ single: \
 	CMPQ  R12, rowArgs_readable(BX);       \
 	JGE   known;                           \
 	PLACE(R12, AX, known);                 \
-	ROW_TABLE(WINDOW)
+	TABLE
 
 #define PLACE2 \
 	CMPQ updateArgs_placesAhead(BX), $0; \
@@ -296,7 +298,7 @@ TEXT ·updateAddAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX2
 row:
-	ADD_PLACE
+	ADD_PLACE(ROW_TABLE(WINDOW))
 	COLUMNS(ADD_SCALED, VECTOR, MIXED, TWO_LINES, LEFT1(rowArgs_cols(BX), LAST_OF), PLACE2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
@@ -308,7 +310,7 @@ TEXT ·updateSGDAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	UPDATE_BEGIN_AVX2
 row:
-	UPDATE_ROW(NONE, NONE)
+	UPDATE_ROW(NONE, NONE, NOTHING)
 	UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1)
 	ROWS_END
 	MOVQ R9, done+8(FP)
@@ -320,7 +322,7 @@ TEXT ·updateAdagradAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	UPDATE_BEGIN_AVX2
 row:
-	UPDATE_ROW(FIRST, NONE)
+	UPDATE_ROW(FIRST, NONE, NOTHING)
 	UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2)
 	ROWS_END
 	MOVQ R9, done+8(FP)
@@ -335,7 +337,7 @@ TEXT ·updateAdamAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	UPDATE_BEGIN_AVX2
 row:
-	UPDATE_ROW(FIRST, SECOND)
+	UPDATE_ROW(FIRST, SECOND, NOTHING)
 	UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3)
 	ROWS_END
 	MOVQ R9, done+8(FP)
@@ -439,8 +441,38 @@ squaresDone:
 	MASK;                                \
 	CONSTANTS(Z11, Z12, Z13, Z14, Z15)
 
-#define UPDATE_COLUMNS_AVX512(UPDATE, AHEAD) \
-	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX512, AHEAD, UPDATE_TAIL_AVX512)
+#define UPDATE_COLUMNS_AVX512(UPDATE, AHEAD, ALSO) \
+	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX512, AHEAD, UPDATE_TAIL_AVX512, UPDATE_ABREAST(UPDATE, ALSO))
+
+// UPDATE_ABREAST is what is in front of UPDATE_COLUMNS where rows come four abreast (ROW_ABREAST in rows_amd64.h): R12 goes along
+// their lines, from which those of the states are R13 and AX away, as STATES_ABREAST finds, since all have the same stride then.
+
+#define UPDATE_ABREAST(UPDATE, ALSO) \
+	CMPB rowArgs_abreast(BX), $0;                        \
+	JEQ  one;                                            \
+foursAbreast: \
+	MANY_ABREAST(ALSO);                                  \
+	FOUR(UPDATE, UPDATE_BLOCK_AVX512, 0, 64, 128, 192);  \
+	CMPQ DX, CX;                                         \
+	JLT  foursAbreast;                                   \
+	TESTB $63, rowArgs_cols(BX);                         \
+	JEQ  nearOnes;                                       \
+	MANY_ABREAST(ALSO);                                  \
+	JMP  nearOnes;                                       \
+one:
+
+#define STATES_ABREAST \
+	CMPB rowArgs_abreast(BX), $0;     \
+	JEQ  single;                      \
+	MOVQ updateArgs_first(BX), R13;   \
+	SUBQ rowArgs_table(BX), R13;      \
+	MOVQ updateArgs_second(BX), AX;   \
+	SUBQ rowArgs_table(BX), AX;       \
+	NEXT_ABREAST;                     \
+single:
+
+#define ALSO1 PREFETCHT1 (R12)(R13*1)
+#define ALSO2 ALSO1; PREFETCHT1 (R12)(AX*1)
 
 #define PLACE4 \
 	CMPQ updateArgs_placesAhead(BX), $0; \
@@ -453,8 +485,8 @@ TEXT ·updateAddAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	BEGIN_AVX512
 row:
-	ADD_PLACE
-	COLUMNS(ADD_SCALED, VECTOR, MIXED, FOUR_LINES, LEFT2(rowArgs_cols(BX), LAST_OF), PLACE4, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	ADD_PLACE(TABLE_ABREAST; ROW_TABLE(WINDOW))
+	COLUMNS(ADD_SCALED, VECTOR, MIXED, FOUR_LINES, LEFT2(rowArgs_cols(BX), LAST_OF), PLACE4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -465,8 +497,8 @@ TEXT ·updateSGDAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	UPDATE_BEGIN_AVX512
 row:
-	UPDATE_ROW(NONE, NONE)
-	UPDATE_COLUMNS_AVX512(UPDATE_SGD, AHEAD1)
+	UPDATE_ROW(NONE, NONE, STATES_ABREAST)
+	UPDATE_COLUMNS_AVX512(UPDATE_SGD, AHEAD1, NOTHING)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -477,8 +509,8 @@ TEXT ·updateAdagradAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	UPDATE_BEGIN_AVX512
 row:
-	UPDATE_ROW(FIRST, NONE)
-	UPDATE_COLUMNS_AVX512(UPDATE_ADAGRAD, AHEAD2)
+	UPDATE_ROW(FIRST, NONE, STATES_ABREAST)
+	UPDATE_COLUMNS_AVX512(UPDATE_ADAGRAD, AHEAD2, ALSO1)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -492,8 +524,8 @@ TEXT ·updateAdamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	UPDATE_BEGIN_AVX512
 row:
-	UPDATE_ROW(FIRST, SECOND)
-	UPDATE_COLUMNS_AVX512(UPDATE_ADAM, AHEAD3)
+	UPDATE_ROW(FIRST, SECOND, STATES_ABREAST)
+	UPDATE_COLUMNS_AVX512(UPDATE_ADAM, AHEAD3, ALSO2)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -548,6 +580,7 @@ row:
 	PLACE(R9, DI, inOrder)
 	ROW_ID
 	SUM
+	TABLE_ABREAST
 	ROW_TABLE(LINEAR)
 	VEXTRACTF64X4 $1, Z14, Y0
 	VADDPS Y14, Y0, Y0
@@ -560,7 +593,7 @@ row:
 	JGE   nextRow
 	ADDQ  rowArgs_linearStride(BX), R11
 	PLACE(DX, R11, nextRow)
-	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, FOUR_LINES, LEFT2(AX, LAST), NEXT4, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, FOUR_LINES, LEFT2(AX, LAST), NEXT4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET

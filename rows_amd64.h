@@ -119,6 +119,8 @@ done: \
 #define LINES4(row) LINES2(row); PREFETCHT1 128(row); PREFETCHT1 192(row)
 #define LINES8(row) LINES4(row); PREFETCHT1 256(row); PREFETCHT1 320(row); PREFETCHT1 384(row); PREFETCHT1 448(row)
 
+#define NOTHING
+
 // Ways to move a vector, one past the caches, a part of one, the lanes of K1, or nothing yet.
 
 #define VECTOR(from, to) VMOVUPS from, to
@@ -402,37 +404,40 @@ single: \
 	ROW_TABLE(NO_LINEAR)
 
 #define TABLE_ABREAST \
-	CMPB  rowArgs_abreast(BX), $0;            \
-	JEQ   single;                             \
-	IMULQ rowArgs_tableStride(BX), R10;       \
-	ADDQ  SI, R10;                            \
-	TESTQ $3, R9;                             \
-	JNE   quarter;                            \
-	XORL  R12, R12;                           \
-	MOVQ  R9, DX;                             \
-	ADDQ  rowArgs_ahead(BX), DX;              \
-	CMPQ  DX, rowArgs_readable(BX);           \
-	JGE   abreast;                            \
-	ABREAST_ID;                               \
-	MOVQ  R12, rowArgs_next(BX);              \
-	MOVQ  R12, rowArgs_steps(BX);             \
-	ABREAST_NEXT(0, 8);                       \
-	ABREAST_NEXT(8, 16);                      \
-	ABREAST_NEXT(16, 24);                     \
-	MOVQ  rowArgs_next(BX), R12;              \
-	SUBQ  R12, (rowArgs_steps+24)(BX);        \
-	SUBQ  $64, (rowArgs_steps+24)(BX);        \
-	ADDQ  SI, R12;                            \
-	JMP   abreast;                            \
-quarter: \
-	MOVQ  rowArgs_next(BX), R12;              \
-	TESTQ R12, R12;                           \
-	JEQ   found;                              \
-	ADDQ  rowArgs_quarter(BX), R12;           \
-abreast: \
-	MOVQ  R12, rowArgs_next(BX);              \
-	JMP   found;                              \
+	CMPB  rowArgs_abreast(BX), $0;      \
+	JEQ   single;                       \
+	IMULQ rowArgs_tableStride(BX), R10; \
+	ADDQ  SI, R10;                      \
+	NEXT_ABREAST;                       \
 single:
+
+#define NEXT_ABREAST \
+	TESTQ $3, R9;                      \
+	JNE   quarter;                     \
+	XORL  R12, R12;                    \
+	MOVQ  R9, DX;                      \
+	ADDQ  rowArgs_ahead(BX), DX;       \
+	CMPQ  DX, rowArgs_readable(BX);    \
+	JGE   abreast;                     \
+	ABREAST_ID;                        \
+	MOVQ  R12, rowArgs_next(BX);       \
+	MOVQ  R12, rowArgs_steps(BX);      \
+	ABREAST_NEXT(0, 8);                \
+	ABREAST_NEXT(8, 16);               \
+	ABREAST_NEXT(16, 24);              \
+	MOVQ  rowArgs_next(BX), R12;       \
+	SUBQ  R12, (rowArgs_steps+24)(BX); \
+	SUBQ  $64, (rowArgs_steps+24)(BX); \
+	ADDQ  rowArgs_table(BX), R12;      \
+	JMP   abreast;                     \
+quarter: \
+	MOVQ  rowArgs_next(BX), R12;       \
+	TESTQ R12, R12;                    \
+	JEQ   found;                       \
+	ADDQ  rowArgs_quarter(BX), R12;    \
+abreast: \
+	MOVQ  R12, rowArgs_next(BX);       \
+	JMP   found
 
 // ABREAST_ID has in R12 how far the row of id number DX is behind row 0, and ABREAST_NEXT that of the next one, or once more of the
 // last that may be read; the step to it is how far it is in front of the row before.
@@ -450,15 +455,18 @@ single:
 	SUBQ R12, (rowArgs_steps+before)(BX);  \
 	MOVQ R12, (rowArgs_steps+at)(BX)
 
-#define LINES_ABREAST \
+#define LINES_ABREAST MANY_ABREAST(NOTHING)
+
+#define MANY_ABREAST(ALSO) \
+	LINE_ABREAST(ALSO, 0);  \
+	LINE_ABREAST(ALSO, 8);  \
+	LINE_ABREAST(ALSO, 16); \
+	LINE_ABREAST(ALSO, 24)
+
+#define LINE_ABREAST(ALSO, at) \
 	PREFETCHT1 (R12);                 \
-	SUBQ (rowArgs_steps+0)(BX), R12;  \
-	PREFETCHT1 (R12);                 \
-	SUBQ (rowArgs_steps+8)(BX), R12;  \
-	PREFETCHT1 (R12);                 \
-	SUBQ (rowArgs_steps+16)(BX), R12; \
-	PREFETCHT1 (R12);                 \
-	SUBQ (rowArgs_steps+24)(BX), R12
+	ALSO;                             \
+	SUBQ (rowArgs_steps+at)(BX), R12
 
 // There is one PCALIGN for both loops: with two of them, the assembler of Go 1.26 does not come to an end.
 
@@ -477,6 +485,13 @@ again: \
 #define LONG_ABREAST(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	CMPB rowArgs_abreast(BX), $0; \
 	JEQ  longAhead;               \
+	PCALIGN $64;                  \
+	ABREAST(KERNEL, STORE, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longAbreast); \
+	LONG_LINES(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
+
+#define LONG_LINEAR_ABREAST(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	CMPB rowArgs_abreast(BX), $0; \
+	JEQ  longAhead;               \
 	CMPB rowArgs_own(BX), $0;     \
 	JEQ  alsoLinear;              \
 	PCALIGN $64;                  \
@@ -485,21 +500,14 @@ alsoLinear: \
 	ABREAST(KERNEL, STORE, FOUR_LINEAR, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longLinear); \
 	LONG_LINES(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
 
-#define LONG_STREAM_ABREAST(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
-	CMPB rowArgs_abreast(BX), $0; \
-	JEQ  longAhead;               \
-	PCALIGN $64;                  \
-	ABREAST(KERNEL, STORE, NOTHING, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longAbreast); \
-	LONG_LINES(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
-
 #define COLUMNS_WINDOW_AVX512(KERNEL) \
 	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LEFT2(rowArgs_cols(BX), LAST_OF), WINDOW4, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_STREAM_AVX512(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, LEFT2(AX, LAST), NOTHING, AHEAD_FOUR, LONG_STREAM_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, LEFT2(AX, LAST), NOTHING, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LEFT2(AX, LAST), LINEAR4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LEFT2(AX, LAST), LINEAR4, AHEAD_FOUR, LONG_LINEAR_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \

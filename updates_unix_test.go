@@ -50,7 +50,7 @@ func TestSumsBeginWithZero(t *testing.T) {
 			sums, ids := make([]float32, 1), []uint32{0}
 			a := updateArgs{first: &sums[0], firstStride: 4, count: float32(cols)}
 			a.linear, a.table, a.ids = &grad.Data[0], &table.Data[0], unsafe.Pointer(&ids[0])
-			prepareUpdate(&a, &table, ids, &grad, 1, &hint{})
+			prepareUpdate(&a, &table, ids, &grad, &hint{})
 			a.cols, a.n = cols, 1
 			copyVectors(&twelve{}, &twelve{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3})
 			a.do(opUpdateRowAdagrad)
