@@ -2,6 +2,8 @@
 
 package rowvec
 
+import "github.com/rowvec/rowvec/internal/tuning"
+
 // AVX-512 pays for updates where it does for other kernels, from wideColumns on. On a Zen 4, whose halves take turns, ns per
 // row with AVX2 and AVX-512, medians of interleaved rounds on a busy machine:
 //
@@ -21,11 +23,19 @@ package rowvec
 // squareColumns is the number of columns from which on there is assembly that adds up squares.
 const squareColumns = 8
 
+// avx512 reports whether update k is to run on AVX-512.
+func (a *updateArgs) avx512(k updateOp) bool {
+	if a.ahead == 0 && a.cols <= tuning.RootColumns && (k == opUpdateAdagrad || k == opUpdateAdam) {
+		return false
+	}
+	return a.wide512() || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns
+}
+
 // do runs update k on one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //
 //go:noinline
 func (a *updateArgs) do(k updateOp) int {
-	if a.wide512() || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns {
+	if a.avx512(k) {
 		switch k {
 		case opUpdateAdd:
 			return updateAddAVX512(a)
