@@ -2,7 +2,10 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/internal/isa"
+import (
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/tuning"
+)
 
 // normColumns returns the number of columns from which on there is assembly.
 func normColumns() int {
@@ -22,7 +25,7 @@ func (a *normArgs) forward() {
 	switch {
 	case isa.Active() == isa.AVX512 && a.stream:
 		layerNormStreamAVX512(a)
-	case isa.Active() == isa.AVX512:
+	case isa.Active() == isa.AVX512 && !(a.rows < tuning.NormRows && a.cols >= 8):
 		layerNormAVX512(a)
 	case a.stream:
 		layerNormStreamAVX2(a)
