@@ -46,19 +46,18 @@ const (
 const updateElements = chunkElements / 4
 
 // prepareUpdate sets what every update needs as prepareRows does: ids is not empty, and the matrices have columns. Rows of the
-// table and of its states are prefetched four abreast, where four are no more than a call does and all have the same stride, or else
-// line by line as long as those on their way fit into bytesAhead. On a Xeon, ns per row line by line and abreast, medians of 11
-// interleaved rounds (on a Zen 5 loops in C gained 2 to 10 percent):
+// table and of its states are prefetched four abreast, where four are no more than a call does and all have the same stride, of Adam
+// with more than 512 columns, or else line by line as long as those on their way fit into bytesAhead. On a Xeon, ns per row line by line
+// and abreast, medians of 11 interleaved rounds (on a Zen 5 loops in C gained 2 to 10 percent):
 //
 //	table, ids                 SGD, decay  Adagrad    Adam       row-wise
-//	 50,257 x 768   128        303  239    658  606   974  944   292  233
-//	 50,257 x 768   128  Zipf  199  143    402  349   546  483   181  138
-//	 50,257 x 768 2,048        334  280    672  570   981  918   337  294
-//	300,000 x 512 2,048        297  248    608  509   898  834   425  269
-//	 20,000 x 4,096 512       1852 1542   3175 2745  4390 4119  1861 1561
-//	100,000 x 400 2,048        184  170    380  355   575  566   189  178
+//	 50,257 x 768   128        270  229    618  574   958  955   264  236
+//	 50,257 x 768 2,048        328  288    640  562   935  895   322  299
+//	300,000 x 512 2,048        274  247    523  494   786  788   302  259
+//	 20,000 x 4,096 512       1913 1542   3135 2933  4420 4318  1804 1629
+//	100,000 x 400 2,048        173  170    361  350   535  542   194  191
 //
-// and steps with plain SGD on a batch, 8,192 ids of 50,257 x 768 359 and 317, Zipf 240 and 226, 512 of x 4,096 2029 and 1642.
+// and steps with plain SGD on a batch, 128, 1,024 and 8,192 ids of 50,257 x 768, 301 and 273, 333 and 323, 350 and 333.
 //
 // How far ahead matters little: of 50,257 x 768 on a Zen 4, with AVX-512 and 0, 2, 4 and 16 rows ahead, Adagrad took 2.5,
 // 1.6, 1.7 and 1.6 times as long as plain SGD did next to it, and Adam 3.3, 2.3, 2.5 and 2.4 times.
@@ -72,7 +71,7 @@ func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, h 
 		race.ReadMatrix(grad)
 	}
 	prepareRows(&a.rowArgs, grad, table, ids, h)
-	a.abreast = a.abreast && table.Cols <= updateElements/4
+	a.abreast = a.abreast && table.Cols <= updateElements/4 && (len(states) < 2 || table.Cols > middleBytes/4)
 	for _, s := range states {
 		a.abreast = a.abreast && s.Stride == table.Stride
 	}

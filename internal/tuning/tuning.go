@@ -127,11 +127,11 @@ var (
 )
 
 // HeldLinesBytes is the size of a table of rows of 132 to 256 bytes up to which gathers prefetch nothing on processors of Intel's. It
-// seems that their third level does not keep what has been prefetched into the second and leaves that unchanged: of a Xeon, 2,048 uniform
-// ids of 50,257 x 64 took 23.5 ns per row, call after call, with 96 rows ahead and 17.2 without, Zipf 9.6 and 8.3; but 200,000 x 64 26.1
-// and 25.3, and where a call with and one without take turns, 16.4 and 16.3, with 16 MiB of something else read in between 40.2 and
-// 41.3, of 1,000,000 x 64 43.5 and 51.6; updates 1.0 to 1.3 times as long. Prefetched into the first level, 8 rows ahead, 50,257 x 64
-// took 18.3, but 1,000,000 x 128 82.7 and 94.2.
+// seems that their third level does not keep what has been prefetched into the second and leaves that unchanged: on a Xeon, 2,048 uniform
+// ids of 50,257 x 64 took 20.2 ns per row, call after call of one program, with 96 rows ahead, and 15.0 of another without, of x 48 15.2
+// and 11.2, of x 34 11.2 and 10.2, of 200,000 x 64 17.2 and 15.5; where a call with and one without take turns, with pages of 4 KiB, 16.4
+// and 16.3, with 16 MiB of something else read in between 40.2 and 41.3, but of 1,000,000 x 64 43.5 and 51.6. Updates take 1.0 to 1.3
+// times as long without.
 var HeldLinesBytes = ofIntel(16<<20, 0)
 
 // CachedBagBytes is the size of a table up to which bags prefetch nothing, since little else needs the second-level cache, and
@@ -265,21 +265,21 @@ var StraightColumns = 128
 // do 128 ids, of 80,000 x 2,048 366 and 406; and 300 that are looked up in 16,384 x 12,288, 1718 and 1751.
 //
 // A processor of Intel's gains by it wherever rows come line by line, from 16 ids and 321 columns on. On a Xeon (2 MiB of second-level
-// cache; AVX-512 with FP16), without and so, medians of 15 or 21 interleaved rounds, the first four not and the others written past the
-// caches:
+// cache; AVX-512 with FP16), without and so, medians of 15 interleaved rounds, the first five not and the others written past the caches:
 //
 //	table, ids                    gather      embed       scatter-add
-//	1,000,000 x 384       8,192   276  231    311  271    238  221
-//	1,000,000 x 512          32   266  236    272  251    273  247
-//	   50,257 x 768         128   244  211    259  229    249  216
-//	   50,257 x 4,096       128  1838 1442   2206 1899   1883 1605
-//	   16,384 x 12,288      300  5087 4510   6289 5967   5284 4562
-//	1,000,000 x 448      16,384   286  261    359  317
-//	   50,257 x 768       8,192   305  287    400  371
-//	   50,257 x 2,048     4,096   908  741   1134  950
-//	   16,384 x 12,288      512  5287 4267   6443 5811
+//	   50,257 x 768          32   215  204    234  219    221  203
+//	   50,257 x 768         128   258  238    245  222    206  188
+//	1,000,000 x 512       2,048   280  253    317  302    288  259
+//	   50,257 x 4,096       128  1704 1472   2142 1956   1715 1561
+//	   16,384 x 12,288      300  4871 4506   6218 6009   5014 4712
+//	1,000,000 x 448      16,384   235  237    278  270
+//	   50,257 x 768       8,192   278  265    390  368
+//	   50,257 x 4,096     2,048  1673 1412   2071 1818
+//	   16,384 x 12,288      512  4814 4144   6047 5650
 //
-// With 320 columns it gains and loses 2 percent (of what is written past the caches, gathers 176 and 188), with 256 it has 135 and 189.
+// With 320 columns it gains and loses 2 percent. With pages of 4 KiB it gains more, 0.79 to 0.9, but with 256 columns it took 1.4 times as
+// long there.
 var (
 	AbreastStreamColumns = 384
 	AbreastColumns       = ofIntel(320, 2048)
@@ -293,27 +293,28 @@ var (
 // without and so, medians of 15 interleaved rounds:
 //
 //	table, ids                   gather       scaled       embed
-//	1,000,000 x 90       8,192                            80.7 57.1
-//	1,000,000 x 100      8,192   71.3 64.2   64.7 60.6    88.0 69.2
-//	1,000,000 x 100     65,536   61.3 60.5                 108 71.3
-//	1,000,000 x 130      8,192    115 85.1                 132 98.1
-//	1,000,000 x 200      2,048    144  116    136  115     168  141
-//	  400,000 x 300      8,192    197  165    204  166     266  202
-//	   50,257 x 768      1,024    341  290    314  291
-//	   50,257 x 768      4,096    343  313    349  308
+//	1,000,000 x 90       8,192   49.4 47.5   57.3 52.5    85.9 51.3
+//	1,000,000 x 100      8,192   66.2 62.4   74.5 68.3    88.9 77.9
+//	1,000,000 x 100     65,536   59.5 59.3   60.0 63.6    85.2 62.6
+//	1,000,000 x 130      8,192    103 76.2    103 76.3     130 86.9
+//	1,000,000 x 200      2,048    131  111    140  111     164  124
+//	  400,000 x 300      8,192    195  149    202  156     257  191
+//	   50,257 x 1,000    1,024    404  349    419  353     503  515
+//	   50,257 x 768      4,096    340  297
 //
-// Whole lines lose by it elsewhere: 8,192 of 1,000,000 x 128 67.4 and 71.0, 4,096 of x 256 by Embed 164 and 170. So do few rows, which
-// are in a cache (128 of 50,257 x 768 216 and 224), and shorter ones gain nothing.
+// (lines that nobody wants are left alone since, too, which is most of what 130 and 200 columns gain). Whole lines lose by it elsewhere,
+// 8,192 of 1,000,000 x 128 67.4 and 71.0, 4,096 of x 256 by Embed 164 and 170; so do few rows, which are in a cache, 128 of 50,257 x 768
+// 216 and 224; and shorter ones gain nothing.
 var WrittenBytes = ofIntel(512<<10, math.MaxInt)
 
 // CopyElements is how many elements of one row, or of up to 16, are copied with AVX2 at most by processors of Intel's; AVX-512 has more.
 // On a Xeon, ns per row with the one and the other, fresh ids in one call after the other, and at last the same ones:
 //
-//	ids                    1        2        4        8       16
-//	  400,000 x 300  451 455  278 274  198 195  174 150  171 146
-//	1,000,000 x 512  644 670  421 407  304 279  309 252  303 285
-//	   50,257 x 768  455 414  323 305  230 211  240 206  262 240
-//	   50,257 x 2048 939 837  801 699  712 654  743 705  950 882
+//	ids                    1        2        4        8        16
+//	  400,000 x 300  411 411  250 252  189 189  163  161  164 140
+//	1,000,000 x 512  459 458  335 331  261 250  249  216  298 269
+//	   50,257 x 768  449 418  308 293  251 230  316  260  290 274
+//	   50,257 x 2048 938 827  786 674  953 863 1107 1050  962 939
 //	    1,000 x 768                              45   38
 var CopyElements = ofIntel(512, math.MaxInt)
 
