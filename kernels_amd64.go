@@ -184,7 +184,20 @@ func (a *rowArgs) do(k op) int {
 			return embedStreamAVX512(a)
 		}
 	}
-	if a.stream {
+	uneven := a.stream && fullWidth() && tuning.StreamUneven
+	if uneven && a.cols >= 64 { // fewer are the end of a row that is more than a chunk
+		switch k {
+		case opGather:
+			return gatherUnevenAVX512(a)
+		case opGatherScaled:
+			return gatherScaledUnevenAVX512(a)
+		case opGatherSum:
+			return gatherSumUnevenAVX512(a)
+		case opEmbed:
+			return embedUnevenAVX512(a)
+		}
+	}
+	if a.stream && !uneven {
 		switch k {
 		case opGather:
 			return gatherStreamAVX2(a)
@@ -460,3 +473,15 @@ func ids32BelowAVX512(ids unsafe.Pointer, n int, limit uint32) (ok bool)
 
 //go:noescape
 func ids64BelowAVX512(ids unsafe.Pointer, n int, limit uint64) (ok bool)
+
+//go:noescape
+func gatherUnevenAVX512(a *rowArgs) (done int)
+
+//go:noescape
+func gatherScaledUnevenAVX512(a *rowArgs) (done int)
+
+//go:noescape
+func gatherSumUnevenAVX512(a *rowArgs) (done int)
+
+//go:noescape
+func embedUnevenAVX512(a *rowArgs) (done int)

@@ -1079,6 +1079,92 @@ row:
 	STREAM_END
 	RET
 
+// The uneven kernels write rows past the caches that begin or end within a line, and those parts of them as others do. UNEVEN does the
+// part in front of the first whole line and goes on from there with the rest; EVEN goes back to where the row begins.
+
+#define UNEVEN(KERNEL) \
+	MOVQ  DI, DX;                    \
+	NEGQ  DX;                        \
+	ANDQ  $63, DX;                   \
+	MOVQ  DX, rowArgs_head(BX);      \
+	SHRQ  $2, DX;                    \
+	MOVQ  DX, AX;                    \
+	JEQ   even;                      \
+	MASK;                            \
+	XORL  DX, DX;                    \
+	KERNEL(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1); \
+	MOVQ  rowArgs_head(BX), DX;      \
+	ADDQ  DX, R10;                   \
+	ADDQ  DX, R11;                   \
+	ADDQ  DX, DI;                    \
+	CMPB  rowArgs_abreast(BX), $0;   \
+	JNE   even;                      \
+	TESTQ R12, R12;                  \
+	JEQ   even;                      \
+	PREFETCHT1 (R12);                \
+	ADDQ  DX, R12;                   \
+even: \
+	NEGQ  AX;                        \
+	ADDQ  rowArgs_cols(BX), AX;      \
+	MASK;                            \
+	SPLIT(64);                       \
+	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, LEFT2(AX, LAST), NOTHING, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+
+#define EVEN \
+	SUBQ rowArgs_head(BX), R11; \
+	SUBQ rowArgs_head(BX), DI
+
+// func gatherUnevenAVX512(a *rowArgs) (done int)
+// for i, id := range ids { copy(linear[i], table[id]) }
+TEXT ·gatherUnevenAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_STREAM_ABREAST
+	UNEVEN(GATHER)
+	EVEN
+	STREAM_END
+	RET
+
+// func gatherScaledUnevenAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] }
+TEXT ·gatherScaledUnevenAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_STREAM_ABREAST
+	UNEVEN(GATHER_SCALED)
+	EVEN
+	STREAM_END
+	RET
+
+// func gatherSumUnevenAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = 0 + table[id] }
+TEXT ·gatherSumUnevenAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW_STREAM_ABREAST
+	UNEVEN(GATHER_SUM)
+	EVEN
+	STREAM_END
+	RET
+
+// func embedUnevenAVX512(a *rowArgs) (done int)
+// for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
+TEXT ·embedUnevenAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+	POSITIONS_BEGIN
+row:
+	ROW_STREAM_ABREAST
+	POSITION
+	UNEVEN(EMBED)
+	EVEN
+	POSITION_NEXT
+	STREAM_END
+	RET
+
 // STORE_SUM adds to the sum of the row too, and so does STORE_SUM_PART at its end.
 
 #define STORE_SUM(from, to) \

@@ -30,6 +30,8 @@ type rowArgs struct {
 	next uintptr // row to prefetch meanwhile
 	//lint:ignore U1000 likewise
 	posEnd uintptr // span bytes behind positions
+	//lint:ignore U1000 likewise
+	head uintptr // bytes of a row in front of its first whole line
 
 	n        int // rows to do
 	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
@@ -276,9 +278,12 @@ const (
 func halves() bool    { return isa.Active() == isa.AVX512 && tuning.Halves }
 func fullWidth() bool { return isa.Active() == isa.AVX512 && !tuning.Halves }
 
-// streamsRows reports whether a row kernel is to write the linear rows of a large result past the caches, if they can be.
+// streamsRows reports whether a row kernel is to write the linear rows of a large result past the caches, if that can be done.
 func streamsRows(linear *Matrix) bool {
-	return streams(linear) && !(fullWidth() && linear.Cols <= endColumns)
+	if fullWidth() {
+		return linear.Cols > endColumns && (tuning.StreamUneven || streams(linear))
+	}
+	return streams(linear)
 }
 
 // wholeLines reports whether rows can be written past the caches by whole lines.
@@ -444,13 +449,13 @@ func writtenAhead(linear *Matrix, rows int) bool {
 }
 
 // goesAbreast reports whether rows that come line by line are to come four abreast, for so many ids. Those that are written past the
-// caches have to be whole lines. Four rows are no more than a chunk.
+// caches have to be done by UNEVEN or be whole lines. Four rows are no more than a chunk.
 func goesAbreast(linear *Matrix, ids int, stream bool) bool {
 	least, most := tuning.AbreastColumns, tuning.AbreastMost
 	if stream {
 		least, most = tuning.AbreastStreamColumns, chunkElements/4
 	}
-	return fullWidth() && linear.Cols > least && linear.Cols <= most && ids >= tuning.AbreastIDs && (!stream || wholeLines(linear))
+	return fullWidth() && linear.Cols > least && linear.Cols <= most && ids >= tuning.AbreastIDs && (!stream || tuning.StreamUneven || wholeLines(linear))
 }
 
 // idLimit returns the number that ids read as unsigned must be below: rows, but never one that a negative id of 32 bits

@@ -415,7 +415,7 @@ func testPrefetch(t *testing.T) {
 	}
 }
 
-// TestStream has every result written past the caches where that can be: aligned ones with whole vectors.
+// TestStream has every result written past the caches where that can be: aligned ones with whole vectors, or any.
 func TestStream(t *testing.T) {
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
@@ -442,9 +442,12 @@ func testStream(t *testing.T, shift int) {
 	}
 	compareForward[int64, int](t, alloc, shape{dim: 72, gap: 8, n: 9000, rows: 300, seq: 250, scale: 3})
 	compareForward[int64, int](t, alloc, shape{dim: 80, gap: 16, n: 9000, rows: 300, seq: 250, scale: 3})
+	for _, tail := range []int{1, 8, 35, 70} { // a row that is more than a chunk, whose end is short
+		compareForward[int64, int](t, alloc, shape{dim: 1<<16 + tail, gap: 1, n: 3, rows: 3, seq: 1, scale: 3})
+	}
 	if shift < 2 { // rows to prefetch, which begin anywhere
-		for _, dim := range []int{168, 176} {
-			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 8, n: 40, rows: 3<<20/dim + 1, seq: 10, scale: 3})
+		for _, dim := range []int{168, 173, 176, 333, 450} {
+			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 8 + dim%2, n: 40, rows: 3<<20/dim + 1, seq: 10, scale: 3})
 		}
 	}
 	if shift == 0 { // rows abreast, of which a call of assembly does a few fours, one, or that come one by one

@@ -817,10 +817,10 @@ func TestMemory(t *testing.T) {
 					s.gap = 1 - s.gap
 					m.try(t, levels, idTables[(dim+3*i+1)%len(idTables)], k, s)
 				}
-				if strings.Contains(" "+lowered+" ", " "+name+" ") && (dim%8 == 0 || dim > 32 && name[:3] == "Bag") {
+				if strings.Contains(" "+lowered+" ", " "+name+" ") && (dim%8 == 0 || dim > 128 || dim > 32 && name[:3] == "Bag") {
 					undo := tuning.Lower()
 					m.try(t, levels, table, k, s)
-					if dim%16 == 0 || name[:3] == "Bag" { // lines, and blocks of vectors at either end
+					if dim%16 == 0 || dim > 128 || name[:3] == "Bag" { // lines, parts of them, and blocks of vectors at either end
 						tuning.Halves = false
 						m.try(t, levels, table, k, s)
 					}

@@ -302,10 +302,26 @@ var (
 //	   50,257 x 1,000    1,024    404  349    419  353     503  515
 //	   50,257 x 768      4,096    340  297
 //
-// (lines that nobody wants are left alone since, too, which is most of what 130 and 200 columns gain). Whole lines lose by it elsewhere,
+// (lines that nobody wants are left alone since, too, which is a part of what 130 and 200 columns gain). Whole lines lose by it elsewhere,
 // 8,192 of 1,000,000 x 128 67.4 and 71.0, 4,096 of x 256 by Embed 164 and 170; so do few rows, which are in a cache, 128 of 50,257 x 768
 // 216 and 224; and shorter ones gain nothing.
 var WrittenBytes = ofIntel(512<<10, math.MaxInt)
+
+// StreamUneven says that results whose rows begin or end within a line are written past the caches too where AVX-512 is not in halves,
+// but for those parts of rows, and that these come abreast as others do. On a Xeon, the only processor it was measured on, ns per row
+// without (those of 392, 1,000 and 4,008 columns by AVX2, in halves of a line) and so, medians of 7 interleaved rounds:
+//
+//	table, ids                  gather      scaled      embed
+//	1,000,000 x 130    65,536   98.5 85.3   98.1 84.1    103 85.2
+//	1,000,000 x 200    65,536    113  117    117  119    122  125
+//	  400,000 x 300    65,536    220  183    219  179    246  185
+//	  400,000 x 392    16,384    225  216    221  206    256  236
+//	  400,000 x 450    16,384    324  242    323  234    368  285
+//	   50,257 x 1,000  16,384    413  371    408  377    518  486
+//	   50,257 x 1,001   8,192    584  402    596  413    707  519
+//	   50,257 x 4,001   2,048   2304 1605   2246 1624   2594 1906
+//	   50,257 x 4,008   2,048   1720 1490   1707 1488   2144 1909
+var StreamUneven = isa.Intel()
 
 // CopyElements is how many elements of one row, or of up to 16, are copied with AVX2 at most by processors of Intel's; AVX-512 has more.
 // On a Xeon, ns per row with the one and the other, fresh ids in one call after the other, and at last the same ones:
@@ -370,18 +386,18 @@ func Lower() (undo func()) {
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
 	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
 	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
-	written, copies, roots, norms := WrittenBytes, CopyElements, RootColumns, NormRows
+	written, uneven, copies, roots, norms := WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
 	AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = 319, 319, 1, 0 // fewer columns are no long rows to the assembly
-	WrittenBytes, CopyElements, RootColumns, NormRows = 0, 0, 0, 0
+	WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = 0, true, 0, 0, 0
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
 		Halves = halves
 		AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = abreastStream, abreast, ids, inOrder
-		WrittenBytes, CopyElements, RootColumns, NormRows = written, copies, roots, norms
+		WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = written, uneven, copies, roots, norms
 	}
 }
