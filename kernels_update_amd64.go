@@ -25,10 +25,8 @@ const squareColumns = 8
 
 // avx512 reports whether update k is to run on AVX-512.
 func (a *updateArgs) avx512(k updateOp) bool {
-	if a.ahead == 0 && a.cols <= tuning.RootColumns && (k == opUpdateAdagrad || k == opUpdateAdam) {
-		return false
-	}
-	return a.wide512() || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns
+	return (a.wide512() || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns) &&
+		(a.ahead > 0 || a.cols > tuning.RootColumns || k != opUpdateAdagrad && k != opUpdateAdam)
 }
 
 // do runs update k on one chunk. It is not inlined, for the reason that do of rowArgs is not.
