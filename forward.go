@@ -28,6 +28,8 @@ type hint struct {
 	// follows says that a call has come before whose ids behind its own were those of this one.
 	follows bool
 
+	byOne bool // rows do not come abreast
+
 	// places are, for updates, the linear row of each id; nil where these are all rows in their order.
 	places []int
 }

@@ -42,10 +42,10 @@ type rowArgs struct {
 	stream   bool // write linear rows past the caches
 	unfenced int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
 	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns.
-	fullWidth bool
-	own       bool // where rows come line by line, and short ones, linear rows are left to the processor's own prefetcher
+	fullWidth   bool
+	leaveLinear bool // where rows come line by line, and short ones, linear rows are left to the processor's own prefetcher
 
-	abreast bool // rows that come line by line come four abreast, in kernels with ROW_ABREAST: see tuning.AbreastColumns
+	abreast bool // rows that come line by line come four abreast, in kernels with NEXT_ABREAST: see tuning.AbreastColumns
 	//lint:ignore U1000 for the assembly alone
 	steps   [4]uintptr // how far each of the four is behind the next, and the last behind the next line of the first
 	quarter uintptr    // bytes that are prefetched of each while a row is done
@@ -281,7 +281,8 @@ func fullWidth() bool { return isa.Active() == isa.AVX512 && !tuning.Halves }
 // streamsRows reports whether a row kernel is to write the linear rows of a large result past the caches, if that can be done.
 func streamsRows(linear *Matrix) bool {
 	if fullWidth() {
-		return linear.Cols > endColumns && (tuning.StreamUneven || streams(linear))
+		whole := uintptr(unsafe.Pointer(&linear.Data[0]))%4 == 0 // elements, of which UNEVEN does those in front of a line
+		return linear.Cols > endColumns && (streams(linear) || tuning.StreamUneven && whole)
 	}
 	return streams(linear)
 }
@@ -299,7 +300,7 @@ func cached(table *Matrix) bool {
 
 // heldLines reports whether a gather is to leave alone a table whose rows are a few lines each: see tuning.HeldLinesBytes.
 func heldLines(table *Matrix) bool {
-	return table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4
+	return fullWidth() && table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4
 }
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is
@@ -401,7 +402,7 @@ func fetch[I ID](table *Matrix, ids []I, ahead int, h *hint) {
 
 // fetchFew prefetches rows that are copied by copyFew, if they are in no cache.
 func fetchFew[I ID](table *Matrix, ids []I) {
-	if isa.Active() != isa.Portable && !cached(table) {
+	if isa.Active() != isa.Portable && !cached(table) && !heldLines(table) {
 		fetch(table, ids, len(ids), &hint{})
 	}
 }
@@ -425,7 +426,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	if burst == 0 && table.Cols*4 >= middleBytes && isa.Active() == isa.AVX2 {
 		early = earlyRows
 	}
-	a.abreast = ahead > 0 && burst == 0 && goesAbreast(linear, len(ids)+h.more, stream)
+	a.abreast = ahead > 0 && burst == 0 && !h.byOne && goesAbreast(linear, len(ids)+h.more, stream)
 	if a.abreast {
 		ahead = 4
 		a.quarter = uintptr(table.Cols+63) / 64 * 64
@@ -440,12 +441,14 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
 	a.stream, a.unfenced, a.fullWidth = stream, -1, fullWidth()
-	a.own = a.fullWidth
+	a.leaveLinear = a.fullWidth
 }
 
-// writtenAhead reports whether so many linear rows are to be prefetched because they are written: see tuning.WrittenBytes.
-func writtenAhead(linear *Matrix, rows int) bool {
-	return linear.Cols > lineBytes/4 && linear.Cols == linear.Stride && rows*linear.Stride > tuning.WrittenBytes/4
+// writtenAhead reports whether so many linear rows are to be prefetched because they are written, whole lines too or not: see
+// tuning.WrittenBytes.
+func writtenAhead(linear *Matrix, rows int, whole bool) bool {
+	return linear.Cols > lineBytes/4 && linear.Cols == linear.Stride && rows*linear.Stride > tuning.WrittenBytes/4 &&
+		(whole || !wholeLines(linear))
 }
 
 // goesAbreast reports whether rows that come line by line are to come four abreast, for so many ids. Those that are written past the
@@ -490,12 +493,12 @@ func gatherWith[I ID](k op, dst, table *Matrix, ids []I, scale float32, h *hint)
 	}
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
-	if fullWidth() && heldLines(table) {
+	if heldLines(table) {
 		h = &hint{stream: h.stream, more: -1}
 	}
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), scale: scale}
 	prepareRows(&a, dst, table, ids, h)
-	a.own = a.own && !(writtenAhead(dst, len(ids)+h.more) && (a.abreast || !wholeLines(dst)))
+	a.leaveLinear = a.leaveLinear && !writtenAhead(dst, len(ids)+h.more, a.abreast)
 	return a.run(k, len(ids), dst.Cols)
 }
 
@@ -522,7 +525,7 @@ func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, 
 	race.ReadRange(positions, start, min(seq, len(ids)))
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), scale: scale}
 	prepareRows(&a, dst, table, ids, h)
-	a.own = a.own && !(writtenAhead(dst, len(ids)+h.more) && !wholeLines(dst))
+	a.leaveLinear = a.leaveLinear && !writtenAhead(dst, len(ids)+h.more, false)
 	a.positions = element(&positions.Data[0], start*positions.Stride)
 	a.posStride = uintptr(positions.Stride) * 4
 	a.posSpan = a.posStride * uintptr(seq)
@@ -541,7 +544,7 @@ func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Mat
 	race.ReadRows(positions, at)
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), scale: scale}
 	prepareRows(&a, dst, table, ids, h)
-	a.own = a.own && !(writtenAhead(dst, len(ids)+h.more) && !wholeLines(dst))
+	a.leaveLinear = a.leaveLinear && !writtenAhead(dst, len(ids)+h.more, false)
 	a.positions = &positions.Data[0]
 	a.posStride = uintptr(positions.Stride) * 4
 	a.posLimit = uint64(positions.Rows)

@@ -265,15 +265,18 @@ func TestEveryDim(t *testing.T) {
 }
 
 // TestEveryDimPrefetched is TestEveryDim with tables of which rows are prefetched, and of updates too: n is more than that looks
-// ahead. Behind dims there are as many blocks as kernels do without a loop, and more.
+// ahead. Behind dims there are as many blocks as kernels do without a loop, and more, and rows that come abreast, with their states where
+// there is no gap.
 func TestEveryDimPrefetched(t *testing.T) {
 	lowerWide(t)
-	large, lines, short := tuning.CachedBytes, tuning.HeldLinesBytes, tuning.CachedShortBytes
-	tuning.CachedBytes, tuning.HeldLinesBytes, tuning.CachedShortBytes = 0, 0, 0
-	t.Cleanup(func() { tuning.CachedBytes, tuning.HeldLinesBytes, tuning.CachedShortBytes = large, lines, short })
+	for _, bytes := range []*int{&tuning.CachedBytes, &tuning.HeldLinesBytes, &tuning.CachedShortBytes} {
+		isatest.Tune(t, bytes, 0)
+	}
+	isatest.Tune(t, &tuning.AbreastColumns, 319)
+	isatest.Tune(t, &tuning.AbreastIDs, 1)
 	isatest.Each(t, func(t *testing.T) {
 		eachHalves(t, func() {
-			for _, dim := range append(dims(1), 300, 320, 383, 448, 512, 530, 575, 1040) {
+			for _, dim := range append(dims(1), 300, 320, 383, 448, 512, 530, 575, 576, 777, 1040) {
 				s := shape{dim: dim, gap: dim % 3, n: 40, rows: 9, seq: 8, start: 2, scale: 1.7}
 				compare[int32, int](t, heap, s)
 				compareUpdates[uint64](t, heap, s)
@@ -395,6 +398,7 @@ func TestPrefetch(t *testing.T) {
 
 func testPrefetch(t *testing.T) {
 	t.Helper()
+	isatest.Tune(t, &tuning.HeldLinesBytes, 0)
 	for _, dim := range []int{1, 3, 7, 16, 20, 29, 32, 33, 39, 64, 100, 128, 300, 768, 5000} {
 		for _, n := range []int{1, 3, 40} {
 			for gap := range 2 { // linear rows are prefetched in another way where something is between them
@@ -413,6 +417,24 @@ func testPrefetch(t *testing.T) {
 		compare[uint32, uint64](t, heap, s)
 		compare[uint64, uint32](t, heap, s)
 	}
+}
+
+// TestAbreast has rows that come abreast, none of them written past the caches but prefetched where they are written, and rows that
+// are too long for it.
+func TestAbreast(t *testing.T) {
+	isatest.Tune(t, &tuning.AbreastColumns, 319)
+	isatest.Tune(t, &tuning.AbreastMost, 16<<10)
+	isatest.Tune(t, &tuning.AbreastIDs, 1)
+	isatest.Tune(t, &tuning.WrittenBytes, 0)
+	isatest.Tune(t, &tuning.StreamBytes, 1<<30)
+	isatest.Each(t, func(t *testing.T) {
+		large(t)
+		eachHalves(t, func() {
+			for _, dim := range []int{320, 333, 768, 9008, 16384, 16385} {
+				compare[int64, int](t, heap, shape{dim: dim, n: 42, rows: 9<<20/dim + 1, seq: 14, start: 1, scale: 2})
+			}
+		})
+	})
 }
 
 // TestStream has every result written past the caches where that can be: aligned ones with whole vectors, or any.
@@ -437,7 +459,7 @@ func testStream(t *testing.T, shift int) {
 	}
 	for _, dim := range dims(1) {
 		for _, gap := range []int{0, 8} {
-			compareForward[int32, int](t, alloc, shape{dim: dim, gap: gap, n: 12, rows: 9, seq: 4, start: 2, scale: 3})
+			compareForward[int32, int](t, alloc, shape{dim: dim, gap: gap, n: 20, rows: 9, seq: 4, start: 2, scale: 3})
 		}
 	}
 	compareForward[int64, int](t, alloc, shape{dim: 72, gap: 8, n: 9000, rows: 300, seq: 250, scale: 3})

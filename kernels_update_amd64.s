@@ -10,8 +10,8 @@
 //
 // Registers that differ from those of other row kernels:
 //	R10  row of the table              R12  row of the table to prefetch, or 0
-//	R11  row of the first state        R13  row of the first state to prefetch
-//	SI   row of the second state       AX   row of the second state to prefetch
+//	R11  row of the first state        R13  row of the first state to prefetch, or how far it is from R12
+//	SI   row of the second state       AX   row of the second state to prefetch, or how far it is from R12
 //	CX   bytes of the row in blocks    R8   row of grad to prefetch, or ids
 //	Y11 to Y15, Z11 to Z15  constants in every lane
 
@@ -123,7 +123,7 @@ inOrder:
 // UPDATE_COLUMNS does one row; TAIL does what is behind its blocks of 64 bytes. Where there is a row to prefetch, there is no loop
 // up to 512 columns: a processor watches each instruction that loads, and where it comes by again a constant distance on, fetches
 // what would be next, which is behind the row and of no use. The first four blocks are done in the order of MIXED in rows_amd64.h.
-// Of grad, a stream with or without gaps, the processor fetches enough itself where rowArgs.own is set. In loops, by
+// Of grad, a stream with or without gaps, the processor fetches enough itself where rowArgs.leaveLinear is set. In loops, by
 // fours of rows of up to mixedBytes and one by one of others, with grad prefetched and 48 columns by AVX2, and so, on a Zen 5
 // with AVX-512, uniform ids, ns per row, medians of 21 interleaved rounds:
 //
@@ -221,9 +221,9 @@ columnsDone:
 #define GRAD(off) PREFETCHT1 off(R8)(DX*1)
 
 #define GRAD_AHEAD(LINES, near) \
-	CMPB rowArgs_own(BX), $0; \
-	JNE  near;                      \
-	LINES;                          \
+	CMPB rowArgs_leaveLinear(BX), $0; \
+	JNE  near;                        \
+	LINES;                            \
 near:
 
 // CONSTANTS loads the constants into registers, and the bytes of a row in blocks.
@@ -445,7 +445,8 @@ squaresDone:
 	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX512, AHEAD, UPDATE_TAIL_AVX512, UPDATE_ABREAST(UPDATE, ALSO))
 
 // UPDATE_ABREAST is what is in front of UPDATE_COLUMNS where rows come four abreast (ROW_ABREAST in rows_amd64.h): R12 goes along
-// their lines, from which those of the states are R13 and AX away, as STATES_ABREAST finds, since all have the same stride then.
+// their lines, from which those of the states are R13 and AX away, as STATES_ABREAST finds, since all have the same stride then. Such
+// rows have a block or more.
 
 #define UPDATE_ABREAST(UPDATE, ALSO) \
 	CMPB rowArgs_abreast(BX), $0;                        \
@@ -546,11 +547,11 @@ row:
 #define NEXT_LINEAR(off) PREFETCHT1 (const_linearAhead+off)(R11)(DX*1)
 
 #define NEXT4 \
-	CMPB rowArgs_own(BX), $0; \
-	JNE  5(PC);                     \
-	NEXT_LINEAR(0);                 \
-	NEXT_LINEAR(64);                \
-	NEXT_LINEAR(128);               \
+	CMPB rowArgs_leaveLinear(BX), $0; \
+	JNE  5(PC);                       \
+	NEXT_LINEAR(0);                   \
+	NEXT_LINEAR(64);                  \
+	NEXT_LINEAR(128);                 \
 	NEXT_LINEAR(192)
 
 #define MIXED_SQUARES(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \

@@ -70,11 +70,11 @@ func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, h 
 	} else {
 		race.ReadMatrix(grad)
 	}
-	prepareRows(&a.rowArgs, grad, table, ids, h)
-	a.abreast = a.abreast && table.Cols <= updateElements/4 && (len(states) < 2 || table.Cols > middleBytes/4)
+	h.byOne = table.Cols > updateElements/4 || len(states) > 1 && table.Cols <= middleBytes/4
 	for _, s := range states {
-		a.abreast = a.abreast && s.Stride == table.Stride
+		h.byOne = h.byOne || s.Stride != table.Stride
 	}
+	prepareRows(&a.rowArgs, grad, table, ids, h)
 	if !a.abreast {
 		a.ahead = min(a.ahead, max(1, bytesAhead()/(4*(1+len(states))*min(table.Cols, updateElements))))
 	}

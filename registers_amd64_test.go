@@ -3,12 +3,15 @@
 package rowvec
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // TestArgumentsInOtherRegisters calls assembly that is given numbers and pointers with others in registers than where the
@@ -41,6 +44,12 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 		if copyFewOtherwise(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
 			t.Errorf("copyRows: %v, want %v", few, row[:2*n])
 		}
+		if isa.Active() == isa.AVX512 {
+			clear(few)
+			if copyFewOtherwise512(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
+				t.Errorf("copyRows with AVX-512: %v, want %v", few, row[:2*n])
+			}
+		}
 		copy(dst, src)
 		addOtherwise(n, &dst[0], &src[0], &other[0], 2)
 		for i, x := range dst {
@@ -57,6 +66,11 @@ func copyOtherwise(n, size int, src, _, dst *float32) { copyRowAVX2(dst, src, n,
 //go:noinline
 func copyFewOtherwise(cols, n int, rows **float32, _, dst *float32, stride uintptr) {
 	copyRowsAVX2(dst, stride, rows, n, cols)
+}
+
+//go:noinline
+func copyFewOtherwise512(cols, n int, rows **float32, _, dst *float32, stride uintptr) {
+	copyRowsAVX512(dst, stride, rows, n, cols)
 }
 
 //go:noinline
@@ -85,4 +99,47 @@ func TestDropoutKeepsToItsArguments(t *testing.T) {
 			t.Errorf("behind the arguments is %#x", x.behind)
 		}
 	})
+}
+
+// TestBetweenElements has results that begin between the addresses of elements, as some that were made with package unsafe do: rows
+// that are to be written past the caches are done as others are, and nothing is written in front of them or behind.
+func TestBetweenElements(t *testing.T) {
+	defer tuning.Lower()()
+	tuning.Halves = false
+	const n, cols, room = 20, 150, 64
+	isatest.Each(t, func(t *testing.T) {
+		table, positions, ids, offsets := matrixOfOnes(9, cols), matrixOfOnes(n, cols), make([]int, n), make([]int, n+1)
+		for i := range ids {
+			ids[i], offsets[i+1] = i%table.Rows, i+1
+		}
+		for shift := range 4 {
+			all := slices.Repeat([]byte{0xee}, n*cols*4+2*room)
+			at := room + shift
+			dst := Matrix{Rows: n, Cols: cols, Stride: cols, Data: unsafe.Slice((*float32)(unsafe.Pointer(&all[at])), n*cols)}
+			for name, run := range map[string]func() error{
+				"Gather":       func() error { return Gather(dst, table, ids) },
+				"GatherScaled": func() error { return GatherScaled(dst, table, ids, 1) },
+				"Embed":        func() error { return Embed(dst, table, ids, 0, positions, 0, n) },
+				"BagSum":       func() error { return BagSum(dst, table, ids, offsets, nil) },
+			} {
+				for i := range all {
+					all[i] = 0xee
+				}
+				if err := run(); err != nil {
+					t.Fatal(err)
+				}
+				want := slices.Repeat([]byte{0, 0, 0x80, 0x3f}, n*cols)
+				if got := all[at : at+n*cols*4]; !bytes.Equal(got, want) {
+					t.Errorf("%s, %d bytes from an element: a result is not 1", name, shift)
+				}
+				if bytes.Count(all, []byte{0xee}) != 2*room {
+					t.Errorf("%s, %d bytes from an element, has written beside its result", name, shift)
+				}
+			}
+		}
+	})
+}
+
+func matrixOfOnes(rows, cols int) Matrix {
+	return Matrix{Rows: rows, Cols: cols, Stride: cols, Data: slices.Repeat([]float32{1}, rows*cols)}
 }

@@ -172,6 +172,7 @@ func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
 // TestPrefetchOfWrongIDs has ids behind those that were checked that lead far away, also to where addresses wrap around:
 // they may be prefetched, but for no longer than others.
 func TestPrefetchOfWrongIDs(t *testing.T) {
+	isatest.Tune(t, &tuning.HeldLinesBytes, 0)
 	isatest.Each(t, func(t *testing.T) {
 		for _, cols := range []int{1, 3, 7, 16, 20, 29, 40, 100, 300, 1100} {
 			table, _ := NewMatrix(3<<20/cols+1, cols) // large enough for prefetching, and of what is behind a row

@@ -9,6 +9,8 @@
 //	AX   columns, or linear row ahead    R12  a row to prefetch, and for a moment
 //	Z15  scale in every lane             K1   lanes of the tail (AVX-512)
 //
+// Where there are no positions, LAST_OF has the number of columns in R11.
+//
 // A block is four vectors: 32 floats with AVX2, 64 with AVX-512. A tail is done with AVX2 as 4, 2 and 1 floats, by the
 // bits of the number of columns; with AVX-512 as one masked vector. None of it touches a byte outside the row.
 
@@ -30,7 +32,7 @@
 // rowArgs.burst bytes at once, with the line of the last since rows may begin within a line, or if that is 0, all of it from
 // R12 on while this row is done, and now the first line of the one that comes rowArgs.early rows later; R12 is 0 otherwise.
 // As much is prefetched of linear rows, at once from its end on, but not where they are written past the caches, ROW_STREAM, nor
-// line by line where rowArgs.own leaves them to the processor's own prefetcher.
+// line by line where rowArgs.leaveLinear leaves them to the processor's own prefetcher.
 // Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX, as ADD_PLACE does of those with places. ROW_ID is
 // the part that has the id in R10, checked, and ROW_TABLE the rest.
 
@@ -305,9 +307,9 @@ single: \
 // They read rowArgs: where BX is something else, R12 has to be 0.
 
 #define LINEAR2 \
-	CMPB rowArgs_own(BX), $0; \
-	JNE  3(PC);                     \
-	LINEAR(0);                      \
+	CMPB rowArgs_leaveLinear(BX), $0; \
+	JNE  3(PC);                       \
+	LINEAR(0);                        \
 	LINEAR(64)
 
 #define WINDOW2 \
@@ -379,8 +381,8 @@ single: \
 	LINEAR(192)
 
 #define LINEAR4 \
-	CMPB rowArgs_own(BX), $0; \
-	JNE  5(PC);               \
+	CMPB rowArgs_leaveLinear(BX), $0; \
+	JNE  5(PC);                       \
 	FOUR_LINEAR
 
 #define WINDOW4 \
@@ -468,36 +470,20 @@ abreast: \
 	ALSO;                             \
 	SUBQ (rowArgs_steps+at)(BX), R12
 
-// There is one PCALIGN for both loops: with two of them, the assembler of Go 1.26 does not come to an end.
-
-#define ABREAST(KERNEL, STORE, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, again) \
-again: \
-	LINES_ABREAST;               \
-	ALSO;                        \
-	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT  again;                  \
-	TESTL $(size-1), cols;       \
-	JEQ  vectors;                \
-	LINES_ABREAST;               \
-	ALSO;                        \
-	JMP  vectors
-
 #define LONG_ABREAST(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	CMPB rowArgs_abreast(BX), $0; \
 	JEQ  longAhead;               \
 	PCALIGN $64;                  \
-	ABREAST(KERNEL, STORE, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longAbreast); \
-	LONG_LINES(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
-
-#define LONG_LINEAR_ABREAST(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
-	CMPB rowArgs_abreast(BX), $0; \
-	JEQ  longAhead;               \
-	CMPB rowArgs_own(BX), $0;     \
-	JEQ  alsoLinear;              \
-	PCALIGN $64;                  \
-	ABREAST(KERNEL, STORE, NOTHING, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longAbreast); \
-alsoLinear: \
-	ABREAST(KERNEL, STORE, FOUR_LINEAR, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, longLinear); \
+longAbreast: \
+	LINES_ABREAST;                \
+	ALSO;                         \
+	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	JLT  longAbreast;             \
+	TESTL $(size-1), cols;        \
+	JEQ  vectors;                 \
+	LINES_ABREAST;                \
+	ALSO;                         \
+	JMP  vectors;                 \
 	LONG_LINES(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
 
 #define COLUMNS_WINDOW_AVX512(KERNEL) \
@@ -507,7 +493,7 @@ alsoLinear: \
 	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, LEFT2(AX, LAST), NOTHING, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LEFT2(AX, LAST), LINEAR4, AHEAD_FOUR, LONG_LINEAR_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LEFT2(AX, LAST), LINEAR4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \

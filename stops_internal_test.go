@@ -12,6 +12,7 @@ import (
 // TestMore: kernels that may look at more ids than they have rows to do, to prefetch what those choose, do no more rows.
 func TestMore(t *testing.T) {
 	const n, all = 10, 90
+	isatest.Tune(t, &tuning.HeldLinesBytes, 0)
 	isatest.Each(t, func(t *testing.T) {
 		for _, cols := range []int{1, 2, 3, 4, 7, 8, 13, 16, 40, 64, 128} {
 			for _, rows := range []int{1, 1<<20/cols + 1} { // which sits in cache, and which is prefetched
@@ -48,9 +49,10 @@ func moreIDs[I ID](t *testing.T, table *Matrix, n int, ids []I) {
 // say how many they have done.
 func TestStops(t *testing.T) {
 	const n, rows = 11, 3
-	defer func(halves bool) { tuning.Halves = halves }(tuning.Halves)
+	isatest.Tune(t, &tuning.Halves, false)
+	isatest.Tune(t, &tuning.StreamUneven, true)
 	isatest.Each(t, func(t *testing.T) {
-		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 128, 144} {
+		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 128, 144, 150} {
 			m := func(rows int) *Matrix {
 				m := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols+16)}
 				for uintptr(unsafe.Pointer(&m.Data[0]))%64 != 0 { // which rows past the caches begin at

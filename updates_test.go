@@ -10,6 +10,7 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -84,6 +85,7 @@ func ordinary(x []float32) {
 }
 
 func TestUpdatesEveryDim(t *testing.T) {
+	isatest.Tune(t, &tuning.RootColumns, 0)
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range dims(0) {
 			for _, gap := range []int{0, 1, 7} {

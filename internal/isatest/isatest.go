@@ -34,6 +34,13 @@ var Slow = os.Getenv("ROWVEC_EMULATED") != ""
 // sweeps are samples, and on an emulated arm64 too.
 func Few() bool { return Slow || Sampled() }
 
+// Tune sets a variable, as those of package tuning are, until the test ends.
+func Tune[T any](tb testing.TB, variable *T, value T) {
+	before := *variable
+	*variable = value
+	tb.Cleanup(func() { *variable = before })
+}
+
 // NoAllocation fails the test if ten calls of f, once warm, allocate ten times or more. There is no garbage collection
 // meanwhile, which empties pools. On an emulated arm64 a single call that does not allocate will do; under the race detector,
 // where pools drop what they hold, and on other emulated processors, f is only called.

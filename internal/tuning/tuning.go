@@ -129,7 +129,7 @@ var (
 // HeldLinesBytes is the size of a table of rows of 132 to 256 bytes up to which gathers prefetch nothing on processors of Intel's. It
 // seems that their third level does not keep what has been prefetched into the second and leaves that unchanged: on a Xeon, 2,048 uniform
 // ids of 50,257 x 64 took 20.2 ns per row, call after call of one program, with 96 rows ahead, and 15.0 of another without, of x 48 15.2
-// and 11.2, of x 34 11.2 and 10.2, of 200,000 x 64 17.2 and 15.5; where a call with and one without take turns, with pages of 4 KiB, 16.4
+// and 11.2, of x 34 11.2 and 10.2, of 200,000 x 64 17.2 and 15.5, and of 50,257 x 64 2 ids 49.8 and 45.5, 16 13.1 and 12.7; where a call with and one without take turns, with pages of 4 KiB, 16.4
 // and 16.3, with 16 MiB of something else read in between 40.2 and 41.3, but of 1,000,000 x 64 43.5 and 51.6. Updates take 1.0 to 1.3
 // times as long without.
 var HeldLinesBytes = ofIntel(16<<20, 0)
@@ -229,10 +229,9 @@ var Halves = isa.Halves()
 var StraightColumns = 128
 
 // Long rows come line by line while others are done, one row after the other or four abreast: memory, it seems, does more at once
-// where it is asked for several rows. Above AbreastStreamColumns columns of what is written past the caches by whole lines, up to
-// 16,384, and above AbreastColumns of other rows, up to 8,192, they come abreast, from AbreastIDs ids on, the next four while four
-// are done. On a Zen 5 with AVX-512, where alone it was measured, ns per row without and so, medians of 31 interleaved rounds:
-// written past the caches,
+// where it is asked for several rows. Above AbreastStreamColumns columns of what is written past the caches, up to 16,384, and above
+// AbreastColumns of other rows, up to AbreastMost, they come abreast, from AbreastIDs ids on, the next four while four are done. On a
+// Zen 5 with AVX-512, ns per row without and so, medians of 31 interleaved rounds: written past the caches, by whole lines,
 //
 //	                              uniform                           Zipf
 //	table, ids                    gather      scaled      embed         gather      scaled      embed
@@ -264,7 +263,7 @@ var StraightColumns = 128
 // not written past the caches 379 and 397, 379 and 391, 410 and 430; of 5,000 x 768, which the third level holds, 70.2 and 71.8. So
 // do 128 ids, of 80,000 x 2,048 366 and 406; and 300 that are looked up in 16,384 x 12,288, 1718 and 1751.
 //
-// A processor of Intel's gains by it wherever rows come line by line, from 16 ids and 321 columns on. On a Xeon (2 MiB of second-level
+// A processor of Intel's gains by it wherever rows come line by line, from 16 ids and 321 columns on (385 past the caches). On a Xeon (2 MiB of second-level
 // cache; AVX-512 with FP16), without and so, medians of 15 interleaved rounds, the first five not and the others written past the caches:
 //
 //	table, ids                    gather      embed       scatter-add
@@ -307,9 +306,10 @@ var (
 // 216 and 224; and shorter ones gain nothing.
 var WrittenBytes = ofIntel(512<<10, math.MaxInt)
 
-// StreamUneven says that results whose rows begin or end within a line are written past the caches too where AVX-512 is not in halves,
-// but for those parts of rows, and that these come abreast as others do. On a Xeon, the only processor it was measured on, ns per row
-// without (those of 392, 1,000 and 4,008 columns by AVX2, in halves of a line) and so, medians of 7 interleaved rounds:
+// StreamUneven says that of results whose rows begin or end within a line the whole lines are written past the caches too where AVX-512
+// is not in halves, and that such rows come abreast as others do. On a Xeon, the only processor it was measured on, ns per row without
+// (those of 200, 392, 1,000 and 4,008 columns by AVX2, in halves of a line, and 200 alone loses) and so, medians of 7 interleaved
+// rounds:
 //
 //	table, ids                  gather      scaled      embed
 //	1,000,000 x 130    65,536   98.5 85.3   98.1 84.1    103 85.2
