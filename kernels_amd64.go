@@ -292,7 +292,7 @@ func copyRow(dst, src *float32, n, size int) {
 		copy(unsafe.Slice(dst, n), unsafe.Slice(src, n))
 		return
 	}
-	if copies512(n) {
+	if copies512(n, n) {
 		copyRowsAVX512(dst, 0, &src, 1, n)
 		return
 	}
@@ -302,8 +302,10 @@ func copyRow(dst, src *float32, n, size int) {
 	copyRowAVX2(dst, src, n, size)
 }
 
-// copies512 reports whether so many elements of a row or of a few are to be copied with AVX-512.
-func copies512(elements int) bool { return fullWidth() && elements > tuning.CopyElements }
+// copies512 reports whether so many elements of rows of so many columns are to be copied with AVX-512.
+func copies512(elements, cols int) bool {
+	return fullWidth() && elements > tuning.CopyElements && cols >= 16
+}
 
 // copyFew copies rows to those of dst, which has columns, no more than a chunk in all.
 func copyFew(dst *Matrix, rows []*float32) {
@@ -311,7 +313,7 @@ func copyFew(dst *Matrix, rows []*float32) {
 		copyEach(dst, rows)
 		return
 	}
-	if copies512(len(rows) * dst.Cols) {
+	if copies512(len(rows)*dst.Cols, dst.Cols) {
 		copyRowsAVX512(&dst.Data[0], uintptr(dst.Stride)*4, &rows[0], len(rows), dst.Cols)
 		return
 	}

@@ -590,14 +590,49 @@ ready:
 	VZEROUPPER
 	RET
 
-#define COPY_ROWS(COLUMNS, stride) \
+// COPY_ROWS copies rows of a vector or more: the first vector, those of dst that do not reach from one line into the next, and the last,
+// CX bytes behind the first. They may share elements, so that there is no tail. On a Xeon, over the time with vectors from the first
+// column on and a tail, calls for the same ids over and over: 16 rows of 12 columns 0.75, 16 0.78, 32 0.93, 64 0.91, 8 of 48 0.79,
+// 100 0.92, 200 0.83, 300 0.82 and 4 of 768 1.00; fresh ids 0.97 to 1.00. By twos in place of fours 16 fresh rows of 768 take 1.03.
+#define COPY_ROWS(size, stride, first, last, v0, v1, v2, v3) \
+	LEAQ (-3*size)(CX), R13;           \
 row: \
-	MOVQ (R8), R10;        \
-	COLUMNS(GATHER);       \
-	ADDQ $8, R8;           \
-	ADDQ stride, DI;       \
-	DECQ R9;               \
-	JNE  row;              \
+	MOVQ (R8), R10;                    \
+	VMOVUPS (R10), first;              \
+	VMOVUPS (R10)(CX*1), last;         \
+	MOVQ DI, DX;                       \
+	ORQ  $-size, DX;                   \
+	NEGQ DX;                           \
+	VMOVUPS first, (DI);               \
+	CMPQ DX, R13;                      \
+	JGT  vectors;                      \
+block: \
+	VMOVUPS 0*size(R10)(DX*1), v0;     \
+	VMOVUPS 1*size(R10)(DX*1), v1;     \
+	VMOVUPS 2*size(R10)(DX*1), v2;     \
+	VMOVUPS 3*size(R10)(DX*1), v3;     \
+	VMOVUPS v0, 0*size(DI)(DX*1);      \
+	VMOVUPS v1, 1*size(DI)(DX*1);      \
+	VMOVUPS v2, 2*size(DI)(DX*1);      \
+	VMOVUPS v3, 3*size(DI)(DX*1);      \
+	ADDQ $(4*size), DX;                \
+	CMPQ DX, R13;                      \
+	JLE  block;                        \
+vectors: \
+	CMPQ DX, CX;                       \
+	JGE  rest;                         \
+vector: \
+	VMOVUPS (R10)(DX*1), v0;           \
+	VMOVUPS v0, (DI)(DX*1);            \
+	ADDQ $size, DX;                    \
+	CMPQ DX, CX;                       \
+	JLT  vector;                       \
+rest: \
+	VMOVUPS last, (DI)(CX*1);          \
+	ADDQ $8, R8;                       \
+	ADDQ stride, DI;                   \
+	DECQ R9;                           \
+	JNE  row;                          \
 	VZEROUPPER
 
 // func copyRowsAVX2(dst *float32, stride uintptr, rows **float32, n, cols int)
@@ -607,9 +642,21 @@ TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-40
 	MOVQ rows+16(FP), R8
 	MOVQ n+24(FP), R9
 	MOVQ cols+32(FP), AX
-	XORL R12, R12
-	SPLIT(32)
-	COPY_ROWS(COLUMNS_AVX2, stride+8(FP))
+	LEAQ -32(AX*4), CX
+	TESTQ CX, CX
+	JLT  short
+	COPY_ROWS(32, stride+8(FP), Y0, Y1, Y2, Y3, Y4, Y5)
+	RET
+short:
+	MOVQ (R8), R10
+	XORL DX, DX
+	TAIL_AVX2(GATHER, AX)
+columnsDone:
+	ADDQ $8, R8
+	ADDQ stride+8(FP), DI
+	DECQ R9
+	JNE  short
+	VZEROUPPER
 	RET
 
 // func addScaledAVX2(dst, src *float32, n int, alpha float32)
@@ -1219,16 +1266,14 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	RET
 
 // func copyRowsAVX512(dst *float32, stride uintptr, rows **float32, n, cols int)
-// for i := range n { copy(dst[i], *rows[i]) }
+// for i := range n { copy(dst[i], *rows[i]) }, where cols is 16 at least
 TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ rows+16(FP), R8
 	MOVQ n+24(FP), R9
-	MOVQ cols+32(FP), AX
-	XORL R12, R12
-	MASK
-	SPLIT(64)
-	COPY_ROWS(COLUMNS_AVX512, stride+8(FP))
+	MOVQ cols+32(FP), CX
+	LEAQ -64(CX*4), CX
+	COPY_ROWS(64, stride+8(FP), Z0, Z1, Z2, Z3, Z4, Z5)
 	RET
 
 #define BATCH_TAIL_AVX512 \
