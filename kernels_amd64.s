@@ -594,16 +594,16 @@ ready:
 // CX bytes behind the first. They may share elements, so that there is no tail. On a Xeon, over the time with vectors from the first
 // column on and a tail, calls for the same ids over and over: 16 rows of 12 columns 0.75, 16 0.78, 32 0.93, 64 0.91, 8 of 48 0.79,
 // 100 0.92, 200 0.83, 300 0.82 and 4 of 768 1.00; fresh ids 0.97 to 1.00. By twos in place of fours 16 fresh rows of 768 take 1.03.
-#define COPY_ROWS(size, stride, first, last, v0, v1, v2, v3) \
+#define COPY_ROWS(size, stride, last, v0, v1, v2, v3) \
 	LEAQ (-3*size)(CX), R13;           \
 row: \
 	MOVQ (R8), R10;                    \
-	VMOVUPS (R10), first;              \
+	VMOVUPS (R10), v0;                 \
 	VMOVUPS (R10)(CX*1), last;         \
 	MOVQ DI, DX;                       \
 	ORQ  $-size, DX;                   \
 	NEGQ DX;                           \
-	VMOVUPS first, (DI);               \
+	VMOVUPS v0, (DI);                  \
 	CMPQ DX, R13;                      \
 	JGT  vectors;                      \
 block: \
@@ -645,7 +645,7 @@ TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-40
 	LEAQ -32(AX*4), CX
 	TESTQ CX, CX
 	JLT  short
-	COPY_ROWS(32, stride+8(FP), Y0, Y1, Y2, Y3, Y4, Y5)
+	COPY_ROWS(32, stride+8(FP), Y4, Y0, Y1, Y2, Y3)
 	RET
 short:
 	MOVQ (R8), R10
@@ -1273,7 +1273,7 @@ TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-40
 	MOVQ n+24(FP), R9
 	MOVQ cols+32(FP), CX
 	LEAQ -64(CX*4), CX
-	COPY_ROWS(64, stride+8(FP), Z0, Z1, Z2, Z3, Z4, Z5)
+	COPY_ROWS(64, stride+8(FP), Z4, Z0, Z1, Z2, Z3)
 	RET
 
 #define BATCH_TAIL_AVX512 \
