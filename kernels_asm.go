@@ -300,7 +300,7 @@ func cached(table *Matrix) bool {
 
 // heldLines reports whether a gather is to leave alone a table whose rows are a few lines each: see tuning.HeldLinesBytes.
 func heldLines(table *Matrix) bool {
-	return fullWidth() && table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4
+	return table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4
 }
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is

@@ -95,7 +95,7 @@ func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
 	small := tuning.CachedBagBytes
-	if fullWidth() {
+	if fullWidth() || isa.Intel() {
 		small *= 3 // see tuning.Halves
 	}
 	ahead := 0

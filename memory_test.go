@@ -887,6 +887,11 @@ func TestMemoryOfPrefetches(t *testing.T) {
 				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1
 				table := idTables[(i+n)%len(idTables)]
 				m.try(t, levels, table, k, s)
+				if n == 1 && !tuning.Halves { // one row is copied in a way of its own then
+					tuning.Halves = true
+					m.try(t, levels, table, k, s)
+					tuning.Halves = false
+				}
 				if s.dim > 600 { // past the caches too, where there are whole lines
 					undo := tuning.Lower()
 					tuning.Halves = false

@@ -15,8 +15,7 @@ import (
 )
 
 // TestArgumentsInOtherRegisters calls assembly that is given numbers and pointers with others in registers than where the
-// package calls it: there some hold, by chance, what the assembly is to read from the stack. A row of a large table is copied
-// in the way of that at each level, too, which only the package's own calls with AVX-512 do.
+// package calls it: there some hold, by chance, what the assembly is to read from the stack.
 func TestArgumentsInOtherRegisters(t *testing.T) {
 	const n = 43
 	src, other := make([]float32, n), make([]float32, n)
@@ -27,19 +26,7 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 		if isa.Active() == isa.Portable {
 			return
 		}
-		dst := make([]float32, n)
-		if copyOtherwise(n, n, &src[0], &other[0], &dst[0]); !slices.Equal(dst, src) {
-			t.Errorf("copyRow: %v, want %v", dst, src)
-		}
-		row, copied := slices.Repeat(src, 7), make([]float32, 7*n)
-		if copyOtherwise(len(row), 1, &row[0], &other[0], &copied[0]); !slices.Equal(copied, row) {
-			t.Errorf("copyRow of a large table: %v, want %v", copied, row)
-		}
-		// Blocks without a row to prefetch, whatever was where that would be.
-		block := make([]float32, 32)
-		if copyOtherwise(len(block), 1, &row[0], &other[0], &block[0]); !slices.Equal(block, row[:32]) {
-			t.Errorf("copyRow of a block: %v, want %v", block, row[:32])
-		}
+		dst, row := make([]float32, n), slices.Repeat(src, 7)
 		rows, few := []*float32{&row[n], &row[3*n]}, make([]float32, 2*n)
 		if copyFewOtherwise(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
 			t.Errorf("copyRows: %v, want %v", few, row[:2*n])
@@ -59,9 +46,6 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 		}
 	})
 }
-
-//go:noinline
-func copyOtherwise(n, size int, src, _, dst *float32) { copyRowAVX2(dst, src, n, size) }
 
 //go:noinline
 func copyFewOtherwise(cols, n int, rows **float32, _, dst *float32, stride uintptr) {
