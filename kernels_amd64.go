@@ -282,10 +282,10 @@ func addScaled(dst []float32, alpha float32, src []float32) {
 
 // copyRow copies a row of n > 0 elements, no more than a chunk, of a table of size elements.
 // Of a row of a large table that is not long, what is behind its first KiB is prefetched first where AVX-512 is in halves. Copies
-// of one row of 50,257 x 768 at a time took, on a Zen 4, where one piece of assembly did both, 427 ns with fresh ids and 36 with the same one over and over; without
-// the prefetch 521 and 33, by Go's copy alone 546 and 36; with all of the row prefetched, line by line, 421 and 49. A Zen 3 is
-// better off without it, 435 and 74 against 463 and 80, and so is a Zen 5, with AVX-512: 249 and 16 against 235 and 19 for 768
-// columns, 302 against 312 for 1,024, Go's copy 254 and 21.
+// of one row of 50,257 x 768 at a time took, on a Zen 4, where one piece of assembly did both, 427 ns with fresh ids and 36 with the
+// same one over and over; without the prefetch 521 and 33, by Go's copy alone 546 and 36; with all of the row prefetched, line by
+// line, 421 and 49. A Zen 3 is better off without it, 435 and 74 against 463 and 80, and so is a Zen 5, with AVX-512: 249 and 16
+// against 235 and 19 for 768 columns, 302 against 312 for 1,024, Go's copy 254 and 21.
 func copyRow(dst, src *float32, n, size int) {
 	if isa.Active() == isa.Portable {
 		copy(unsafe.Slice(dst, n), unsafe.Slice(src, n))
