@@ -155,7 +155,9 @@ func gatherFew[I ID](dst, table *Matrix, ids []I) bool {
 	}
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
-	fetchFew(table, ids)
+	if !cached(table) {
+		fetchFew(table, ids)
+	}
 	copyFew(dst, rows[:len(ids)])
 	return true
 }

@@ -400,9 +400,9 @@ func fetch[I ID](table *Matrix, ids []I, ahead int, h *hint) {
 	}
 }
 
-// fetchFew prefetches rows that are copied by copyFew, if they are in no cache.
+// fetchFew prefetches rows that are copied by copyFew.
 func fetchFew[I ID](table *Matrix, ids []I) {
-	if isa.Active() != isa.Portable && !cached(table) && !heldLines(table) {
+	if isa.Active() != isa.Portable && !heldLines(table) {
 		fetch(table, ids, len(ids), &hint{})
 	}
 }

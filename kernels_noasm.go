@@ -45,5 +45,6 @@ func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Sl
 // copyFew copies rows to those of dst.
 func copyFew(dst *Matrix, rows []*float32) { copyEach(dst, rows) }
 
-// fetchFew prefetches nothing.
+// cached and fetchFew: nothing is prefetched.
+func cached(*Matrix) bool         { return true }
 func fetchFew[I ID](*Matrix, []I) {}
