@@ -302,7 +302,7 @@ func copyRow(dst, src *float32, n, size int) {
 	copyRowsAVX2(dst, 0, &src, 1, n)
 }
 
-// copies512 reports whether so many elements of rows of so many columns are to be copied with AVX-512.
+// copies512 reports whether so many elements of rows of so many columns, a vector or more, are to be copied with AVX-512.
 func copies512(elements, cols int) bool {
 	return fullWidth() && elements > tuning.CopyElements && cols >= 16
 }

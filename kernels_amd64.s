@@ -564,9 +564,9 @@ line:
 // the row, and may have elements that come before it too. CX and R13 are where those begin. Blocks begin with a line of dst,
 // behind a first line's worth of columns, the rest of which may be in a block too, since a vector that reaches from one line into the next
 // is stored twice. On a Xeon, over the time with vectors from the first column on and a tail, AVX2 and AVX-512, calls for the same
-// ids over and over: 16 rows of 8 columns 0.80, of 12 0.88, of 24 1.08, of 32 0.91, of 64 0.91 and 0.87, 8 of 100 0.89 and 1.02,
-// of 200 0.88 and 0.83, of 300 0.84, of 512 0.90 and 1.00, 4 of 768 1.00, of 1,000 1.05 and 0.80, of 1,024 0.96 and 1.00; fresh ids
-// 0.96 to 1.01. DX is cleared since, computed from DI, it would have each row wait for the one before (4 of 768 by AVX2: 1.12).
+// ids over and over: 16 rows of 8 columns 0.81 and 0.79, of 12 0.90 and 0.86, of 24 0.98 and 1.03, of 32 0.88 and 0.89, of 64 0.89 and
+// 0.86, 8 of 100 0.88 and 0.90, of 200 0.87 and 0.80, of 300 0.82 and 0.86, of 512 0.95 and 0.97, 4 of 768 0.98 and 0.99, of 1,000
+// 1.02 and 0.90, of 1,024 0.96 and 0.99; fresh ids 0.96 to 1.01. DX is cleared since, computed from DI, it would have each row wait for the one before (4 of 768 by AVX2: 1.12).
 #define COPY(off, at, v) \
 	VMOVUPS off(R10)(at*1), v; \
 	VMOVUPS v, off(DI)(at*1)
@@ -1114,7 +1114,7 @@ row:
 // The uneven kernels do rows that begin or end within a line: whole lines are written past the caches, the parts at both ends with masks
 // as others are. UNEVEN does one such row, of 16 columns or more whose elements do not reach from one line into the next. Its first
 // part may take so much of it that there is a block less, and with it the last lines that come abreast, which then come here (x 450:
-// 0.92 to 0.98 of the time).
+// 0.92 to 1.00 of the time).
 
 #define UNEVEN(KERNEL) \
 	MOVQ  DI, DX;                    \

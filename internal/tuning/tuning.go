@@ -129,9 +129,9 @@ var (
 // HeldLinesBytes is the size of a table of rows of 132 to 256 bytes up to which gathers prefetch nothing on processors of Intel's. It
 // seems that their third level does not keep what has been prefetched into the second and leaves that unchanged: on a Xeon, 2,048 uniform
 // ids of 50,257 x 64 took 20.2 ns per row, call after call of one program, with 96 rows ahead, and 15.0 of another without, of x 48 15.2
-// and 11.2, of x 34 11.2 and 10.2, of 200,000 x 64 17.2 and 15.5, and of 50,257 x 64 2 ids 49.8 and 45.5, 16 13.1 and 12.7; where a call with and one without take turns, with pages of 4 KiB, 16.4
-// and 16.3, with 16 MiB of something else read in between 40.2 and 41.3, but of 1,000,000 x 64 43.5 and 51.6. Updates take 1.0 to 1.3
-// times as long without. With AVX2 it is the same.
+// and 11.2, of x 34 11.2 and 10.2, of 200,000 x 64 17.2 and 15.5; where a call with and one without take turns, with pages of 4 KiB, 16.4
+// and 16.3, with 16 MiB of something else read in between 40.2 and 41.3, of 2 ids 49.8 and 45.5, of 16 13.1 and 12.7, but of 1,000,000
+// x 64 43.5 and 51.6; by turns with AVX2 11.7 and 11.6, of 8 ids 16.6 and 16.1. Updates take 1.0 to 1.3 times as long without.
 var HeldLinesBytes = ofIntel(16<<20, 0)
 
 // CachedBagBytes is the size of a table up to which bags prefetch nothing, since little else needs the second-level cache, and
@@ -265,8 +265,8 @@ var StraightColumns = 128
 // not written past the caches 379 and 397, 379 and 391, 410 and 430; of 5,000 x 768, which the third level holds, 70.2 and 71.8. So
 // do 128 ids, of 80,000 x 2,048 366 and 406; and 300 that are looked up in 16,384 x 12,288, 1718 and 1751.
 //
-// A processor of Intel's gains by it wherever rows come line by line, from 16 ids and 321 columns on (385 past the caches). On a Xeon (2 MiB of second-level
-// cache; AVX-512 with FP16), without and so, medians of 15 interleaved rounds, the first five not and the others written past the caches:
+// A processor of Intel's gains by it wherever rows come line by line, from 16 ids and 321 columns on (385 past the caches). On a Xeon
+// (2 MiB of second-level cache; AVX-512 with FP16), without and so, medians of 15 interleaved rounds, the first five not and the others written past the caches:
 //
 //	table, ids                    gather      embed       scatter-add
 //	   50,257 x 768          32   215  204    234  219    221  203
