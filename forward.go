@@ -17,6 +17,7 @@ func init() {
 	forward.Apply = applyUpdate
 	forward.Sinusoids = streamSinusoids
 	forward.Anchors = anchors
+	forward.AddBags = addBags
 	forward.DotsAll = dotsAllOf
 }
 

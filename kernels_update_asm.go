@@ -97,8 +97,10 @@ func closeBy(places []int) bool {
 	return 0 <= gap && gap <= 5*(n-1)
 }
 
-// takesPlaces reports whether the update has assembly that knows Places. Adding scaled rows has, but for those of END_ROWS its
-// runs are quicker: 8,192 uniform ids of 1,000,000 x 64 on a Zen 5 17.7 in runs and 22.6, x 128 34.8 and 35.8.
+// takesPlaces reports whether the update has assembly that knows Places. Adding scaled rows has, but for those of END_ROWS runs
+// are quicker where there are any: 8,192 uniform ids of 1,000,000 x 64 on a Zen 5 17.7 in runs and 22.6, x 128 34.8 and 35.8; but
+// with places far from each other, as several workers that share rows have them, each run is a row: two workers on a Xeon took
+// 72 and 32 for 24,576 uniform ids of 1,000,000 x 64.
 func takesPlaces(u *forward.Update) bool {
 	cols := u.Table.Cols
 	switch {
@@ -107,7 +109,7 @@ func takesPlaces(u *forward.Update) bool {
 	case u.Method == forward.RowAdagrad:
 		return cols >= squareColumns && cols <= updateElements
 	}
-	return u.Method != forward.SGD || u.Decay != 0 || !fullWidth() || cols > endColumns
+	return u.Method != forward.SGD || u.Decay != 0 || !fullWidth() || cols > endColumns || !closeBy(u.Places)
 }
 
 // run does n rows of cols elements with update k and returns the number of rows done.

@@ -59,7 +59,7 @@ func backwardPass(
 		}
 		dOut, mask = g.sum, rowvec.Mask{}
 	}
-	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
+	workers := tokens.workersFor(n, tokens.gradientElements())
 	if tokens.byFrequency && !tokens.frozen {
 		if err := backwardByFrequency(op, tokens, grads[token], in, dOut, mask, workers); err != nil {
 			return err
@@ -86,10 +86,14 @@ func backwardPass(
 	return err
 }
 
-// sharesRows reports whether workers share the gradient of tokens by its rows, for which tuning.ShareColumns has the reasons. Where
-// elements are dropped, that is done with many rows at once.
+// sharesRows reports whether workers share the gradient of tokens by its rows, for which tuning.ShareColumns and ShareWorkers have the
+// reasons. Where elements are dropped, that is done with many rows at once.
 func (p *pass) sharesRows(workers int) bool {
-	return workers > 1 && p.learns(token) && !p.tokens.byFrequency && !p.drops && p.tokens.Dim() > tuning.ShareColumns
+	if workers == 1 || !p.learns(token) || p.tokens.byFrequency || p.drops {
+		return false
+	}
+	all, share := lines(p.tokens.Dim(), workers)
+	return p.tokens.Dim() > tuning.ShareColumns || workers >= tuning.ShareWorkers*max(2, all/share)
 }
 
 // rowShares are the ids of a batch by shares of the rows that they choose, so that no two workers add to the same row.

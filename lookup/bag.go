@@ -160,10 +160,10 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 // that is copied, and of tables that a second-level cache holds, or nearly, a quarter: of 10,000 x 64 two workers were 0.74, 0.87 and
 // 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi.
 func (b *Bag) parallelElements() int {
-	if b.tokens.Vocab()*b.tokens.Dim() <= 3*tuning.CachedBagBytes/4 {
+	if b.tokens.cached() {
 		return 4 * tuning.ParallelElements
 	}
-	return 2 * tuning.ParallelElements
+	return 2 * b.tokens.forwardElements()
 }
 
 // forwardAtOnce is to bags what the function by that name is to a layer. More than fewBags of one size, or by offsets without
@@ -299,7 +299,7 @@ func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error
 	if err := s.group(op, in.ids, e.padding, e.Vocab()); err != nil {
 		return err
 	}
-	workers := e.workersFor(in.Len(), tuning.ParallelGradientElements)
+	workers := e.workersFor(in.Len(), e.gradientElements())
 	if b.pooling == Max {
 		return b.backwardMax(op, grad, &in, dOut, workers)
 	}

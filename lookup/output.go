@@ -77,6 +77,8 @@ type outputPass struct {
 	dH, grad         rowvec.Matrix
 	ids              view
 	sampled          bool
+	blocks           int // of rows of a dense gradient of all rows, in front of the shares of columns
+	share            int // columns in a share
 
 	forward, backward *work.Crew
 }
@@ -199,79 +201,149 @@ func (o *Output) backward(
 		// dH alone
 	} else if dense != nil {
 		p.grad = grad
-	} else if err := o.addSparse(op, sparse, in, dLogits, h); err != nil {
+	} else if err := p.addSparse(op, sparse, workers); err != nil {
 		return p.end(op, err)
 	}
 	all, share := lines(dim, workers)
-	return p.end(op, p.backward.Do(workers, all, share))
+	p.share = share * lineElements
+	if p.grad.Rows > 0 && !p.sampled {
+		p.blocks = blocksOf(n)
+	}
+	return p.end(op, p.backward.Do(workers, p.blocks+(all+share-1)/share, 1))
 }
 
-// outputRows is how many rows of the table are added to one row of dH before it is the turn of the next: they stay in the
-// first-level cache.
-const outputRows = 8
+// Both gradients are sums over rows with weights, which go on from what is there: bags of at most outputTerms rows in a call. outputRows
+// is how many rows of a dense gradient, and how many hidden states, it is the turn of before that of the next, and outputElements of the
+// table are what all hidden states have before the next rows of it: they stay in the second-level and the first-level cache.
+const (
+	outputTerms    = 512
+	outputRows     = 64
+	outputElements = 8 << 10
+)
 
-// backwardPart does a range of lines of columns of both gradients, like that of a pass.
+// blocksOf returns how many blocks so many rows of a gradient are.
+func blocksOf(n int) int { return (n + outputRows - 1) / outputRows }
+
+// terms are the rows of such bags.
+type terms struct {
+	ids     [outputTerms]uint64
+	weights [outputTerms]float32
+	offsets [outputTerms + 1]int
+}
+
+var termsPool = sync.Pool{New: func() any { return new(terms) }}
+
+// addTo adds so many terms to each row of dst.
+func (t *terms) addTo(dst, table rowvec.Matrix, each int) error {
+	for b := range dst.Rows + 1 {
+		t.offsets[b] = b * each
+	}
+	n := dst.Rows * each
+	if forward.AddBags(dst, table, t.ids[:n], t.offsets[:dst.Rows+1], t.weights[:n]) < n {
+		return rowvec.ErrChanged
+	}
+	return nil
+}
+
+// backwardPart does a range of blocks of rows of the gradient of the table, and of shares of columns of all else.
 func (p *outputPass) backwardPart(lo, hi int) error {
-	lo, hi = lo*lineElements, min(hi*lineElements, p.table.Cols)
-	for first := 0; first < p.logits.Cols; first += outputRows {
-		var ids [outputRows]int
-		chunk := ids[:min(outputRows, p.logits.Cols-first)]
-		for k := range chunk {
-			chunk[k] = first + k
-			if p.sampled {
-				chunk[k] = p.ids.at(first + k)
-			}
-			if uint(chunk[k]) >= uint(p.table.Rows) {
-				return rowvec.ErrChanged
+	t := termsPool.Get().(*terms)
+	defer termsPool.Put(t)
+	if lo < p.blocks {
+		first, end := lo*outputRows, min(min(hi, p.blocks)*outputRows, p.grad.Rows)
+		for ; first < end; first += outputRows {
+			if err := p.addStates(t, rows(p.grad, first, min(first+outputRows, end)), p.h, first); err != nil {
+				return err
 			}
 		}
-		for i := range p.h.Rows {
-			dst := p.dH.Row(i)[lo:hi]
-			for k, w := range p.logits.Row(i)[first : first+len(chunk)] {
-				if err := rowvec.AddScaled(dst, w, p.table.Row(chunk[k])[lo:hi]); err != nil {
-					return err
+	}
+	lo, hi = max(0, lo-p.blocks), hi-p.blocks
+	if lo >= hi {
+		return nil
+	}
+	return p.backwardColumns(t, lo*p.share, min(hi*p.share, p.table.Cols))
+}
+
+// addStates adds to the gradients of rows, in dst, of which the first has column j of the logits, what the hidden states h give.
+func (p *outputPass) addStates(t *terms, dst, h rowvec.Matrix, j int) error {
+	for state := 0; state < h.Rows; state += outputRows {
+		states := min(outputRows, h.Rows-state)
+		for first, n := 0, 0; first < dst.Rows; first += n {
+			n = min(outputTerms/states, dst.Rows-first)
+			for i := range states {
+				for k, w := range p.logits.Row(state + i)[j+first:][:n] {
+					t.ids[k*states+i], t.weights[k*states+i] = uint64(i), w
 				}
 			}
-		}
-		if p.grad.Rows == 0 {
-			continue // a sparse gradient has been added to already, and a frozen table has none
-		}
-		for k, id := range chunk {
-			dst := p.grad.Row(id)[lo:hi]
-			for i := range p.h.Rows {
-				if err := rowvec.AddScaled(dst, p.logits.Row(i)[first+k], p.h.Row(i)[lo:hi]); err != nil {
-					return err
-				}
+			if err := t.addTo(rows(dst, first, first+n), rows(h, state, state+states), states); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// addSparse adds the gradients of the rows of tokens, each of which is a bag of all hidden states with weights.
-func (o *Output) addSparse(op string, g *Gradient, in *Input, dLogits, h rowvec.Matrix) error {
-	n, dim, states := in.Len(), o.tokens.Dim(), h.Rows
-	if err := check.Room(op, "len(ids)", n, dim+states); err != nil { // more than is needed
+// backwardColumns does a range of columns of dH and, where tokens are chosen, of the gradient of the table.
+func (p *outputPass) backwardColumns(t *terms, lo, hi int) error {
+	table, h, dH := columns(p.table, lo, hi), columns(p.h, lo, hi), columns(p.dH, lo, hi)
+	most := outputTerms
+	if h.Rows > 1 {
+		most = max(8, min(outputElements/(hi-lo), outputRows))
+	}
+	for first := 0; first < p.logits.Cols; first += most {
+		n := min(most, p.logits.Cols-first)
+		part := table
+		if !p.sampled {
+			part = rows(table, first, first+n)
+		}
+		for state, states := 0, 0; state < h.Rows; state += states {
+			states = min(outputTerms/n, h.Rows-state)
+			for k := range n {
+				t.ids[k] = uint64(k)
+				if p.sampled {
+					t.ids[k] = uint64(p.ids.at(first + k))
+				}
+			}
+			for i := range states {
+				copy(t.ids[i*n:], t.ids[:n])
+				copy(t.weights[i*n:], p.logits.Row(state + i)[first:first+n])
+			}
+			if err := t.addTo(rows(dH, state, state+states), part, n); err != nil {
+				return err
+			}
+		}
+		if !p.sampled || p.grad.Rows == 0 {
+			continue // blocks do it, a sparse gradient has been added to already, or a frozen table has none
+		}
+		grad := columns(p.grad, lo, hi)
+		for k := range n {
+			id := p.ids.at(first + k)
+			if uint(id) >= uint(grad.Rows) {
+				return rowvec.ErrChanged
+			}
+			if err := p.addStates(t, rows(grad, id, id+1), h, first+k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addSparse adds the gradients of the rows of tokens, each of which is added up from +0 first.
+func (p *outputPass) addSparse(op string, g *Gradient, workers int) error {
+	n, dim := p.logits.Cols, p.table.Cols
+	if err := check.Room(op, "len(ids)", n, dim); err != nil {
 		return err
 	}
-	g.extra = sized(g.extra, n*dim+states)
-	sums := rowvec.Matrix{Rows: n, Cols: dim, Data: g.extra[:n*dim], Stride: dim}
-	weights := g.extra[n*dim:]
-	g.places = sized(g.places, states)
-	for i := range g.places {
-		g.places[i] = i
-	}
-	offsets := [2]int{0, states}
-	for j := range n {
-		for i := range weights {
-			weights[i] = dLogits.Row(i)[j]
-		}
-		if err := rowvec.BagSum(rows(sums, j, j+1), h, g.places, offsets[:], weights); err != nil {
-			return err
-		}
-	}
-	if err := g.prepare(op, in.ids, -1, sums, rowvec.Mask{}, factors{alpha: 1}, 1); err != nil {
+	g.extra = sized(g.extra, n*dim)
+	clear(g.extra)
+	p.grad, p.blocks = rowvec.Matrix{Rows: n, Cols: dim, Data: g.extra, Stride: dim}, blocksOf(n)
+	if err := p.backward.Do(workers, p.blocks, 1); err != nil {
 		return err
 	}
-	return g.commit(1)
+	if err := g.prepare(op, p.ids, -1, p.grad, rowvec.Mask{}, factors{alpha: 1}, workers); err != nil {
+		return err
+	}
+	p.grad, p.blocks = rowvec.Matrix{}, 0
+	return g.commit(workers)
 }

@@ -134,6 +134,27 @@ func (e *Embedding) workersFor(n, elements int) int {
 	return e.workers
 }
 
+// forwardElements is the size from which on a second worker pays in a forward pass: where no cache holds the table, half of
+// tuning.ParallelElements, which has the figures.
+func (e *Embedding) forwardElements() int {
+	if e.Vocab()*e.Dim() > tuning.ColdBytes/4 {
+		return tuning.ParallelElements / 2
+	}
+	return tuning.ParallelElements
+}
+
+// gradientElements is the same for gradients and steps: twice tuning.ParallelGradientElements where the table is cached, whose rows
+// cost little more than to go over their ids.
+func (e *Embedding) gradientElements() int {
+	if e.cached() {
+		return 2 * tuning.ParallelGradientElements
+	}
+	return tuning.ParallelGradientElements
+}
+
+// cached reports whether a second-level cache holds the table, or nearly.
+func (e *Embedding) cached() bool { return e.Vocab()*e.Dim() <= 3*tuning.CachedBagBytes/4 }
+
 // forwardAtOnce has one kernel do all of a forward pass, with checks of its own, where that is all there is to it, and reports
 // whether it has: one worker, no more than positions to add, and those in a table. Whatever is not plainly in order is left to
 // forwardPass. A pass of a few tokens is mostly what it takes to get there. On a Zen 3, ns by forwardPass and so, medians of
@@ -145,7 +166,7 @@ func (e *Embedding) workersFor(n, elements int) int {
 //	128 x 64    1250 1013   1095  939   1635 1355        128 x 768  15196 14714 14632 14155  21019 20444
 func forwardAtOnce(l *Layer, dst rowvec.Matrix, in *Input) bool {
 	e := l.tokens
-	if l.segments != nil || l.norm.on || !e.takesAtOnce(in, tuning.ParallelElements) ||
+	if l.segments != nil || l.norm.on || !e.takesAtOnce(in, e.forwardElements()) ||
 		in.weights != nil || in.seq < 1 || in.Len()%in.seq != 0 {
 		return false
 	}
@@ -225,7 +246,7 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 		defer scratches.Put(scratch)
 	}
 	p.fused = p.normalises()
-	workers := tokens.workersFor(n, tuning.ParallelElements)
+	workers := tokens.workersFor(n, tokens.forwardElements())
 	return p.run(op, workers, n, leastRows(tokens.Dim()))
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
-	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // BackwardSparse is Backward with a row-sparse gradient: it adds to grad, which is one of the embedding's table, what
@@ -82,7 +81,7 @@ func backwardSparse(
 		}
 		dOut, mask = norm.sum, rowvec.Mask{}
 	}
-	workers := tokens.workersFor(n, tuning.ParallelGradientElements)
+	workers := tokens.workersFor(n, tokens.gradientElements())
 	ready := 0 // gradients that have been prepared, or have nothing to add
 	for k, g := range grads {
 		if l.learns(k) {

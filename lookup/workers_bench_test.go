@@ -3,6 +3,7 @@ package lookup_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -13,8 +14,9 @@ import (
 	"github.com/rowvec/rowvec/positional"
 )
 
-// BenchmarkWorkers has one worker and two take turns, at sizes from below those that package tuning says a second one pays
-// from, and reports how many times faster two are: medians of calls with fresh uniform ids, each behind others of its kind.
+// BenchmarkWorkers has one worker and more take turns, up to GOMAXPROCS of them, at sizes from below those that package tuning says
+// a second one pays from, and reports how many times faster more are: medians of calls with fresh uniform ids, each behind others
+// of its kind.
 //
 //	go test -run '^$' -bench Workers -benchtime 30x ./lookup
 func BenchmarkWorkers(b *testing.B) {
@@ -22,6 +24,11 @@ func BenchmarkWorkers(b *testing.B) {
 	tuning.ParallelElements, tuning.ParallelGradientElements = 0, 0
 	defer func() { tuning.ParallelElements, tuning.ParallelGradientElements = forward, backward }()
 	const seq = 128
+	var crews []int
+	for n := 1; n < runtime.GOMAXPROCS(0); n *= 2 {
+		crews = append(crews, n)
+	}
+	crews = append(crews, runtime.GOMAXPROCS(0))
 	advised := func(rows, cols int) rowvec.Matrix {
 		m := newMatrix(b, rows, cols)
 		rowvec.AdviseHugePages(m.Data)
@@ -33,8 +40,8 @@ func BenchmarkWorkers(b *testing.B) {
 	for _, size := range [][2]int{{50257, 768}, {1000000, 64}, {10000, 64}} {
 		vocab, dim := size[0], size[1]
 		table := advised(vocab, dim)
-		for _, mi := range []int{1, 2, 4, 8} { // halves of 1 Mi elements
-			n := mi << 19 / dim / seq * seq
+		for _, size := range []int{1, 2, 4, 8, 16, 32, 64, 256} { // of 128 Ki elements
+			n := size << 17 / dim / seq * seq
 			dst := advised(n, dim)
 			for _, pass := range []struct {
 				name string
@@ -69,13 +76,13 @@ func BenchmarkWorkers(b *testing.B) {
 				}},
 			} {
 				b.Run(fmt.Sprintf("%s/vocab=%d/dim=%d/ids=%d", pass.name, vocab, dim, n), func(b *testing.B) {
-					var calls [2]func(in lookup.Input) error
-					for k := range calls {
-						calls[k] = pass.make(must(lookup.FromMatrix(table, lookup.Workers(k+1))))
+					calls := make([]func(in lookup.Input) error, len(crews))
+					for k, workers := range crews {
+						calls[k] = pass.make(must(lookup.FromMatrix(table, lookup.Workers(workers))))
 					}
 					ids := make([]int32, n)
 					rng := rand.New(rand.NewPCG(1, 2))
-					var times [2][]float64
+					times := make([][]float64, len(crews))
 					for range b.N {
 						for k, call := range calls {
 							for turn := range 4 {
@@ -93,10 +100,12 @@ func BenchmarkWorkers(b *testing.B) {
 						}
 					}
 					median := func(x []float64) float64 { return slices.Sorted(slices.Values(x))[len(x)/2] }
-					one, two := median(times[0]), median(times[1])
+					one := median(times[0])
 					b.ReportMetric(0, "ns/op")
 					b.ReportMetric(one/float64(n), "ns/id")
-					b.ReportMetric(one/two, "x-two-workers")
+					for k, workers := range crews[1:] {
+						b.ReportMetric(one/median(times[k+1]), fmt.Sprintf("x-%d-workers", workers))
+					}
 				})
 			}
 		}

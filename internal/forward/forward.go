@@ -56,6 +56,10 @@ var Normalises func(cols int) bool
 // the rest.
 var ScatterAdd func(r Rows) (done int)
 
+// AddBags is rowvec.BagSum with weights, of bags whose sums go on from what is in dst. All has been checked but the ids; there are
+// columns, and ids in each bag.
+var AddBags func(dst, table kernels.Matrix, ids []uint64, offsets []int, weights []float32) (done int)
+
 // DotsAll is rowvec.DotsAll with rows that are a part of a table of so many elements.
 var DotsAll func(dst, a, table kernels.Matrix, size int) error
 

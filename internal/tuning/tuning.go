@@ -54,6 +54,15 @@ func Large(elements int) bool { return elements >= StreamBytes/4 }
 // has both threads share a core, which it did in 4 to 76 percent of the calls of six runs.
 var ParallelElements = 1 << 20
 
+// ColdBytes is the size of a table above which lookups and bags are shared from half of that on: no cache holds it, or only one that is
+// as slow. On two cores of a Xeon, times of one worker over those of two at 256 Ki, 512 Ki and 1 Mi elements (50,257 x 768 at 192 Ki,
+// 480 Ki and 960 Ki), uniform ids, and on 16 of another one at 512 Ki and 1 Mi those of 2, 4 and 16 workers:
+//
+//	                   lookups           bags of 128         16 cores: lookups               bags
+//	50,257 x 768       0.78 1.11 1.46    0.74 1.24 1.52      1.47 1.83 2.01  1.72 2.51 3.11  1.45 1.50 1.55  1.57 2.18 2.63
+//	1,000,000 x 64     1.07 1.42 1.51    1.03 1.12 1.38      1.69 2.41 2.40  2.06 2.88 3.18  1.39 2.17 2.26  1.65 2.19 2.55
+var ColdBytes = 64 << 20
+
 // ParallelGradientElements is the same for a backward pass, here shared by columns, for sparse gradients and for steps. At 1, 1.5,
 // 2 and 6 Mi elements:
 //
@@ -87,9 +96,11 @@ var ParallelRotaryElements = 2 << 20
 //	300,000 x 256        1.33 1.19   1.34 1.21     1.41 1.37   1.65 1.49
 //	1,000,000 x 128      1.23 0.68   1.31 0.44     1.54 0.61   1.77 0.44
 //
-// Where one row is chosen by so many ids that it would keep one worker busy, columns are shared all the same. More than two workers
-// were not measured.
+// Where one row is chosen by so many ids that it would keep one worker busy, columns are shared all the same.
 var ShareColumns = 512
+
+// ShareWorkers is how many times as many workers as there are shares of columns, or as two, share rows all the same.
+var ShareWorkers = 2
 
 // LeastElements is what a worker takes at least of the rows of a call. With 16 Ki lookups by two workers took 0.92 to 1.07 of the
 // time, in eleven shapes of 128 Ki to 6 Mi elements, twice.
