@@ -92,14 +92,19 @@ func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, h 
 // uniform ids 145 and 162, Zipf 80.9 and 83.4, which are close by; of 10,922 Zipf ids added to a dense gradient by two workers, which
 // are not, 100 and 85.
 func closeBy(places []int) bool {
-	n := min(len(places), 9)
-	gap := places[n-1] - places[0]
-	return 0 <= gap && gap <= 5*(n-1)
+	gaps, n := gapsOf(places)
+	return 0 <= gaps && gaps <= 5*n
+}
+
+// gapsOf returns by how much the first places ascend, and in how many steps.
+func gapsOf(places []int) (gaps, n int) {
+	n = min(len(places), 9) - 1
+	return places[n] - places[0], n
 }
 
 // takesPlaces reports whether the update has assembly that knows Places. Adding scaled rows has, but for those of END_ROWS runs
 // are quicker where there are any: 8,192 uniform ids of 1,000,000 x 64 on a Zen 5 17.7 in runs and 22.6, x 128 34.8 and 35.8; but
-// with places far from each other, as several workers that share rows have them, each run is a row: two workers on a Xeon took
+// with places not next to each other, as several workers that share rows have them, a run is a row or two: two workers on a Xeon took
 // 72 and 32 for 24,576 uniform ids of 1,000,000 x 64.
 func takesPlaces(u *forward.Update) bool {
 	cols := u.Table.Cols
@@ -109,7 +114,8 @@ func takesPlaces(u *forward.Update) bool {
 	case u.Method == forward.RowAdagrad:
 		return cols >= squareColumns && cols <= updateElements
 	}
-	return u.Method != forward.SGD || u.Decay != 0 || !fullWidth() || cols > endColumns || !closeBy(u.Places)
+	gaps, n := gapsOf(u.Places)
+	return u.Method != forward.SGD || u.Decay != 0 || !fullWidth() || cols > endColumns || 2*gaps > 3*n
 }
 
 // run does n rows of cols elements with update k and returns the number of rows done.

@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"math"
 	"math/bits"
 	"sync"
 	"unsafe"
@@ -67,122 +66,126 @@ func backwardPass(
 	}
 	p := pass{task: backwardRange, Layer: l, in: in, out: dOut, grads: grads, mask: mask, drops: mask.Threshold() > 0}
 	all, share := lines(tokens.Dim(), workers)
-	if !p.sharesRows(workers) {
+	if p.shares = p.rowShares(workers); p.shares == 0 {
 		return p.run(op, workers, all, share)
 	}
 	p.task, p.share = sharesRange, share
-	p.shares = rowSharesPool.Get().(*rowShares)
-	if !p.shares.divide(in.ids, tokens.padding, workers) {
-		rowSharesPool.Put(p.shares)
-		p.task, p.shares = backwardRange, nil
-		return p.run(op, workers, all, share)
-	}
-	parts := len(p.shares.ends)
+	parts := p.shares
 	if p.learns(segment) || p.learns(position) {
 		parts += (all + share - 1) / share
 	}
-	err = p.run(op, workers, parts, 1)
-	rowSharesPool.Put(p.shares)
-	return err
+	return p.run(op, workers, parts, 1)
 }
 
-// sharesRows reports whether workers share the gradient of tokens by its rows, for which tuning.ShareColumns and ShareWorkers have the
-// reasons. Where elements are dropped, that is done with many rows at once.
-func (p *pass) sharesRows(workers int) bool {
+// mostShares is the most that rows are divided into. Each share goes over all ids, for 1 ns and more each, and so there are more of
+// them than workers only where a row has more than shareColumns columns for each.
+const (
+	mostShares   = 1024
+	shareColumns = 32
+)
+
+// rowShares returns into how many shares of rows workers divide the gradient of tokens, or 0 if they share it by columns:
+// tuning.ShareColumns and ShareWorkers have the reasons. So they do where elements are dropped, which is done with many rows at once,
+// and where a row is chosen by so many ids that its share would be more than a worker's part.
+func (p *pass) rowShares(workers int) int {
 	if workers == 1 || !p.learns(token) || p.tokens.byFrequency || p.drops {
-		return false
+		return 0
 	}
-	all, share := lines(p.tokens.Dim(), workers)
-	return p.tokens.Dim() > tuning.ShareColumns || workers >= tuning.ShareWorkers*max(2, all/share)
+	dim := p.tokens.Dim()
+	if all, share := lines(dim, workers); dim <= tuning.ShareColumns && workers < tuning.ShareWorkers*max(2, all/share) {
+		return 0
+	}
+	shares := min(max(workers, dim/shareColumns), mostShares)
+	const samples = 1024
+	var counts [mostShares]int
+	step, most := max(1, p.in.Len()/samples), 0
+	for i := 0; i < p.in.Len(); i += step {
+		k := shareOf(uint64(p.in.ids.at(i)), shares)
+		counts[k]++
+		most = max(most, counts[k])
+	}
+	if n := p.in.Len() / step; most > n/workers+n/shares+samples/32 {
+		return 0
+	}
+	return shares
 }
 
-// rowShares are the ids of a batch by shares of the rows that they choose, so that no two workers add to the same row.
-type rowShares struct {
-	batch       []int // the ids, as they were when they were counted
-	ids, places []int // those of one share behind those of the other, and within a share in the order of the batch
-	ends        []int // where each share ends
-}
-
-var rowSharesPool = sync.Pool{New: func() any { return new(rowShares) }}
-
-// sharesEach is how many shares there are for a worker, at least: rows fall to them by a hash of their number, and some are
-// chosen by more ids than others.
-const sharesEach = 8
-
-// divide divides ids, but those that are id except, into shares for so many workers. It gives up if one share, of a row that most of
-// them choose, would be more than a worker's part.
-func (s *rowShares) divide(ids view, except, workers int) bool {
-	size := bits.Len(uint(sharesEach*workers - 1))
-	s.batch, s.ends = sized(s.batch, ids.n), sized(s.ends, 1<<size)
-	clear(s.ends)
-	if ids.wide() {
-		countShares(s, as[uint64](ids), except, size)
-	} else {
-		countShares(s, as[uint32](ids), except, size)
-	}
-	n, most := 0, 0
-	for k, count := range s.ends {
-		s.ends[k] = n
-		n += count
-		most = max(most, count)
-	}
-	if most > n/workers+sharesEach {
-		return false
-	}
-	s.ids, s.places = sized(s.ids, n), sized(s.places, n)
-	for i, id := range s.batch {
-		if id == except {
-			continue
-		}
-		k := shareOf(id, size)
-		to := s.ends[k]
-		s.ends[k] = to + 1
-		s.ids[to], s.places[to] = id, i
-	}
-	return true
-}
-
-// countShares copies the ids, which may change meanwhile, and counts those of each share.
-func countShares[I uint32 | uint64](s *rowShares, ids []I, except, size int) {
-	for i, x := range ids {
-		id := int(min(uint64(x), math.MaxInt)) // no row is that
-		s.batch[i] = id
-		if id != except {
-			s.ends[shareOf(id, size)]++
-		}
-	}
-}
-
-// shareOf returns the share of a row among 2^size: the top bits of a multiple of its number (Knuth, "The Art of Computer
+// shareOf returns the share of a row among so many, by the top bits of a multiple of its number (Knuth, "The Art of Computer
 // Programming", volume 3, 6.4).
-func shareOf(id, size int) int { return int(uint64(id) * 0x9E3779B97F4A7C15 >> (64 - size)) }
+func shareOf(id uint64, shares int) int {
+	k, _ := bits.Mul64(id*0x9E3779B97F4A7C15, uint64(shares))
+	return int(k)
+}
 
-// sharesPart does a range of shares.
+// shareOfRows are ids of one share, in the order of the batch.
+type shareOfRows struct {
+	ids    [2048]uint64
+	places [2048]int
+}
+
+var sharesOfRows = sync.Pool{New: func() any { return new(shareOfRows) }}
+
+// sharesPart does a range of shares of rows, and behind them of columns.
 func (p *pass) sharesPart(lo, hi int) error {
-	ends := p.shares.ends
-	if lo < len(ends) {
-		first, end := 0, ends[min(hi, len(ends))-1]
-		if lo > 0 {
-			first = ends[lo-1]
-		}
-		if err := p.shares.add(p.grads[token], p.tokens.scale, p.out, first, end); err != nil || hi <= len(ends) {
-			return err
+	if lo < p.shares {
+		s := sharesOfRows.Get().(*shareOfRows)
+		defer sharesOfRows.Put(s)
+		for ; lo < min(hi, p.shares); lo++ {
+			if err := p.in.ids.share(s, p, lo); err != nil {
+				return err
+			}
 		}
 	}
-	lo, hi = max(lo-len(ends), 0), hi-len(ends)
+	lo, hi = lo-p.shares, hi-p.shares
+	if lo >= hi {
+		return nil
+	}
 	all, _ := lines(p.tokens.Dim(), 1)
 	return p.backwardPart(lo*p.share, min(hi*p.share, all))
 }
 
-// add adds the rows of dOut, each multiplied by scale, that belong to the ids from first on and below end.
-func (s *rowShares) add(grad rowvec.Matrix, scale float32, dOut rowvec.Matrix, first, end int) error {
-	if first == end {
+// share adds the rows of dOut that belong to the ids of a share.
+func (v view) share(s *shareOfRows, p *pass, share int) error {
+	if v.wide() {
+		return addShare(s, p, as[uint64](v), share)
+	}
+	return addShare(s, p, as[uint32](v), share)
+}
+
+func addShare[I uint32 | uint64](s *shareOfRows, p *pass, ids []I, share int) error {
+	except, skipped, n := uint64(p.tokens.padding), -1, 0
+	if p.tokens.padding < 0 {
+		skipped = shareOf(except, p.shares) // what has become no id is met
+	}
+	for i, x := range ids {
+		id := uint64(x) // may have changed since the check; read once
+		k := shareOf(id, p.shares)
+		if id == except {
+			k = skipped
+		}
+		s.ids[n], s.places[n] = id, i
+		if k == share { // without a branch
+			n++
+		}
+		if n == len(s.ids) {
+			if err := s.add(p, n); err != nil {
+				return err
+			}
+			n = 0
+		}
+	}
+	return s.add(p, n)
+}
+
+// add adds the rows of dOut that belong to the first n ids, each multiplied by the scale of the tokens.
+func (s *shareOfRows) add(p *pass, n int) error {
+	if n == 0 {
 		return nil
 	}
 	return apply(&forward.Update{
-		Method: forward.SGD, Table: grad, Rate: -scale, // what it subtracts
-		IDs: unsafe.Pointer(&s.ids[first]), Wide: bits.UintSize == 64,
-		Grad: dOut, Places: s.places[first:end], More: len(s.ids) - end,
+		Method: forward.SGD, Table: p.grads[token], Rate: -p.tokens.scale, // what it subtracts
+		IDs: unsafe.Pointer(&s.ids), Wide: true,
+		Grad: p.out, Places: s.places[:n],
 	})
 }
 
@@ -245,7 +248,7 @@ func (p *pass) backwardPart(lo, hi int) error {
 
 // backwardRows does the rows of dOut, which are those of the input from first on.
 func (p *pass) backwardRows(grads *perParameter[rowvec.Matrix], dOut rowvec.Matrix, first int) error {
-	if p.learns(token) && !p.tokens.byFrequency && p.shares == nil {
+	if p.learns(token) && !p.tokens.byFrequency && p.shares == 0 {
 		if err := p.tokens.backward(grads[token], p.in.ids, first, dOut); err != nil {
 			return err
 		}

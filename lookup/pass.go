@@ -30,7 +30,7 @@ type pass struct {
 	fused  bool           // rows of a forward pass are summed and normalised in one step
 	before *normGradients // what the gradient of a normalisation is to be
 	share  int            // lines of columns in a share
-	shares *rowShares     // of the tokens of a backward pass, or nil where they are shared by columns as all else is
+	shares int            // of rows of the gradient of tokens, or 0 where it is shared by columns as all else is
 }
 
 // passTask is what a pass does with a range.
