@@ -70,11 +70,11 @@ func backwardPass(
 		return p.run(op, workers, all, share)
 	}
 	p.task, p.share = sharesRange, share
-	parts := p.shares
+	n = p.shares
 	if p.learns(segment) || p.learns(position) {
-		parts += (all + share - 1) / share
+		n += parts(all, share)
 	}
-	return p.run(op, workers, parts, 1)
+	return p.run(op, workers, n, 1)
 }
 
 // mostShares is the most that rows are divided into. Each share goes over all ids, for 1 ns and more each, and so there are more of
@@ -85,14 +85,14 @@ const (
 )
 
 // rowShares returns into how many shares of rows workers divide the gradient of tokens, or 0 if they share it by columns:
-// tuning.ShareColumns and ShareWorkers have the reasons. So they do where elements are dropped, which is done with many rows at once,
+// tuning.ShareColumns and ShareElements have the reasons. So they do where elements are dropped, which is done with many rows at once,
 // and where a row is chosen by so many ids that its share would be more than a worker's part.
 func (p *pass) rowShares(workers int) int {
 	if workers == 1 || !p.learns(token) || p.tokens.byFrequency || p.drops {
 		return 0
 	}
 	dim := p.tokens.Dim()
-	if all, share := lines(dim, workers); dim <= tuning.ShareColumns && workers < tuning.ShareWorkers*max(2, all/share) {
+	if dim <= tuning.ShareColumns && (p.in.Len() < tuning.ShareElements/dim || workers < 2*max(4, parts(lines(dim, workers)))) {
 		return 0
 	}
 	shares := min(max(workers, dim/shareColumns), mostShares)

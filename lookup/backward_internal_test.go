@@ -69,6 +69,32 @@ func TestRowShares(t *testing.T) {
 	}
 }
 
+// TestRowsOrColumns: long rows are shared by rows, and short ones where columns would be few shares of much work.
+func TestRowsOrColumns(t *testing.T) {
+	for _, c := range []struct{ n, dim, workers, shares int }{
+		{2, 513, 2, 16}, {1 << 13, 512, 2, 0}, {1 << 16, 64, 8, 8}, {1 << 16, 64, 7, 0}, {1<<16 - 1, 64, 8, 0}, {1 << 18, 16, 9, 9},
+		{1 << 15, 128, 8, 8}, {1 << 14, 256, 15, 0}, {1 << 14, 256, 16, 16}, {1 << 16, 64, 1, 0},
+	} {
+		ids := make([]uint64, c.n)
+		for i := range ids {
+			ids[i] = uint64(i)
+		}
+		e := &Embedding{weight: rowvec.Matrix{Rows: c.n, Cols: c.dim, Stride: c.dim}, padding: -1}
+		for _, p := range []pass{
+			{Layer: &Layer{tokens: e}, in: Sequence(ids)},
+			{Layer: &Layer{tokens: e}, in: Sequence(ids), drops: true},
+		} {
+			want := c.shares
+			if p.drops {
+				want = 0
+			}
+			if got := p.rowShares(c.workers); got != want {
+				t.Errorf("%+v: %d shares", c, got)
+			}
+		}
+	}
+}
+
 // TestSharesAreEven: neighbouring rows, and those a power of two apart, fall to all shares alike.
 func TestSharesAreEven(t *testing.T) {
 	for shift := range 12 {

@@ -158,12 +158,17 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 
 // parallelElements is the size from which on a second worker pays in a forward pass. A row that is added up takes half the time of one
 // that is copied, and of tables that a second-level cache holds, or nearly, a quarter: of 10,000 x 64 two workers were 0.74, 0.87 and
-// 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi.
+// 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi. Where no cache holds
+// the table, it is 768 Ki.
 func (b *Bag) parallelElements() int {
-	if b.tokens.cached() {
-		return 4 * tuning.ParallelElements
+	elements := b.tokens.forwardElements()
+	switch {
+	case b.tokens.cached():
+		return 4 * elements
+	case elements < tuning.ParallelElements:
+		return 3 * elements / 2
 	}
-	return 2 * b.tokens.forwardElements()
+	return 2 * elements
 }
 
 // forwardAtOnce is to bags what the function by that name is to a layer. More than fewBags of one size, or by offsets without

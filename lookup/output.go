@@ -209,7 +209,7 @@ func (o *Output) backward(
 	if p.grad.Rows > 0 && !p.sampled {
 		p.blocks = blocksOf(n)
 	}
-	return p.end(op, p.backward.Do(workers, p.blocks+(all+share-1)/share, 1))
+	return p.end(op, p.backward.Do(workers, p.blocks+parts(all, share), 1))
 }
 
 // Both gradients are sums over rows with weights, which go on from what is there: bags of at most outputTerms rows in a call. outputRows

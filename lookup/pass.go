@@ -126,6 +126,9 @@ func lines(cols, workers int) (n, share int) {
 	return n, max(tuning.LeastLines, (n+workers-1)/workers)
 }
 
+// parts returns how many shares n lines are.
+func parts(n, share int) int { return (n + share - 1) / share }
+
 // workersFor returns how many workers share a call of n rows, for which several pay from so many elements on.
 func (e *Embedding) workersFor(n, elements int) int {
 	if n < elements/e.Dim() {

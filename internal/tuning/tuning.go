@@ -99,8 +99,20 @@ var ParallelRotaryElements = 2 << 20
 // Where one row is chosen by so many ids that it would keep one worker busy, columns are shared all the same.
 var ShareColumns = 512
 
-// ShareWorkers is how many times as many workers as there are shares of columns, or as two, share rows all the same.
-var ShareWorkers = 2
+// ShareElements is the size from which on rows are shared where columns would be too few shares: by eight workers and more, which are at
+// least twice as many. How many times faster than one 2, 4, 8 and 16 workers are on 16 cores of a Xeon, by columns and by rows, at 1.5
+// and at 8 Mi elements, medians of 14:
+//
+//	                     columns                                   rows
+//	1,000,000 x 16       1.00 1.07 1.00 0.99   1.01 1.04 1.11 1.07   0.53 0.93 1.01 0.85   0.61 1.16 1.93 2.03
+//	1,000,000 x 64       1.36 1.31 1.42 1.41   1.55 1.59 1.77 1.72   0.89 1.41 1.50 1.65   1.04 2.10 3.06 3.10
+//	             Zipf    1.11 1.26 1.29 1.21   1.34 1.36 1.37 1.36   0.77 1.13 1.18 1.13   0.81 1.59 2.70 3.22
+//	10,000 x 64          1.23 1.28 1.28 1.22   1.41 1.33 1.37 1.41   0.64 1.03 1.30 1.26   0.76 1.45 2.48 2.25
+//	1,000,000 x 128      1.84 2.75 2.61 2.70   1.96 3.05 3.00 3.01   1.24 2.04 2.48 2.62   1.22 2.57 3.75 3.82
+//	300,000 x 256        1.29 3.13 3.13 3.35   1.66 3.49 4.51 4.65   1.38 2.11 2.57 3.05   1.43 2.67 3.90 4.48
+//	200,000 x 512        1.54 2.06 3.22 3.78   1.52 2.59 4.57 5.00   1.47 2.30 3.10 3.34   1.39 2.69 3.98 4.68
+//	50,257 x 768         1.38 1.83 2.76 3.42   1.64 2.65 4.48 5.02   1.46 2.18 2.86 2.89   1.45 2.66 4.39 5.34
+var ShareElements = 4 << 20
 
 // LeastElements is what a worker takes at least of the rows of a call. With 16 Ki lookups by two workers took 0.92 to 1.07 of the
 // time, in eleven shapes of 128 Ki to 6 Mi elements, twice.

@@ -278,3 +278,36 @@ func TestPanicEndsTheProgram(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkBegin reports how long after the call the second worker begins, the fourth, and so on up to GOMAXPROCS: Go wakes one thread
+// after the other, so that many workers gain little in calls that take less than that.
+func BenchmarkBegin(b *testing.B) {
+	workers := runtime.GOMAXPROCS(0)
+	begun := make([]float64, workers)
+	var n atomic.Int64
+	var start time.Time
+	c := New(Each(func(int) error {
+		k := n.Add(1)
+		begun[k-1] = float64(time.Since(start).Nanoseconds())
+		for n.Load() < int64(workers) { // all are at it at once
+		}
+		return nil
+	}))
+	times := make([][]float64, workers)
+	for range b.N {
+		time.Sleep(100 * time.Microsecond) // threads are asleep when a call begins
+		n.Store(0)
+		start = time.Now()
+		if err := c.Do(workers, workers, 1); err != nil {
+			b.Fatal(err)
+		}
+		for k, t := range begun {
+			times[k] = append(times[k], t)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for k := 2; k <= workers; k *= 2 {
+		slices.Sort(times[k-1])
+		b.ReportMetric(times[k-1][b.N/2]/1000, fmt.Sprintf("us-until-worker-%d", k))
+	}
+}
