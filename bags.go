@@ -3,8 +3,6 @@ package rowvec
 import (
 	"fmt"
 	"math"
-
-	"github.com/rowvec/rowvec/kernels"
 )
 
 // BagSum sets row b of dst to the sum of the rows of table that the ids of bag b choose, ids[offsets[b]:offsets[b+1]], in
@@ -134,17 +132,4 @@ func checkBagsDone(op string, done, want int) error {
 		return fmt.Errorf("%w (%s, offsets)", ErrChanged, op)
 	}
 	return checkDone(op, done, want)
-}
-
-// addBagsPlain is addBags in plain Go.
-func addBagsPlain(dst, table Matrix, ids []uint64, offsets []int, weights []float32) int {
-	for b := range dst.Rows {
-		for i := offsets[b]; i < offsets[b+1]; i++ {
-			if ids[i] >= uint64(table.Rows) {
-				return i
-			}
-			kernels.AddScaled(dst.Row(b), weights[i], table.Row(int(ids[i])))
-		}
-	}
-	return len(ids)
 }

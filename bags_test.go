@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
-	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
@@ -88,40 +87,6 @@ func compareBagsOf[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagL
 
 	kernels.BagMax(want, table, ids, offsets)
 	check("BagMax", rowvec.BagMax(dst, table, ids, offsets), want)
-
-	compareAdded(t, rng, dst, table, s)
-}
-
-// compareAdded adds bags to dst by what layers add them with, where there are columns, and ids in each bag.
-func compareAdded(t *testing.T, rng *rand.Rand, dst, table rowvec.Matrix, s bagShape) {
-	t.Helper()
-	if s.dim == 0 || s.bags == 0 {
-		return
-	}
-	offsets := make([]int, s.bags+1)
-	for b := range s.bags {
-		offsets[b+1] = offsets[b] + max(1, s.sizes[b%len(s.sizes)])
-	}
-	ids, weights := randomIDs[uint64](rng, offsets[s.bags], s.rows), make([]float32, offsets[s.bags])
-	fill(rng, weights)
-	want := clone(dst)
-	for b := range s.bags {
-		for i := offsets[b]; i < offsets[b+1]; i++ {
-			kernels.AddScaled(want.Row(b), weights[i], table.Row(int(ids[i])))
-		}
-	}
-	if done := forward.AddBags(dst, table, ids, offsets, weights); done != len(ids) {
-		t.Fatalf("AddBags %v has done %d of %d", s, done, len(ids))
-	}
-	if d := diff(dst.Data, want.Data, false); d != "" {
-		t.Fatalf("AddBags %v: %s", s, d)
-	}
-	if len(ids) > 1 {
-		ids[len(ids)/2] = uint64(table.Rows)
-		if done := forward.AddBags(dst, table, ids, offsets, weights); done >= len(ids) {
-			t.Fatalf("AddBags %v has done %d, with an id out of range", s, done)
-		}
-	}
 }
 
 func TestBagsEveryDim(t *testing.T) {

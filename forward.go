@@ -5,6 +5,7 @@ import (
 
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/kernels"
 )
 
 func init() {
@@ -17,7 +18,7 @@ func init() {
 	forward.Apply = applyUpdate
 	forward.Sinusoids = streamSinusoids
 	forward.Anchors = anchors
-	forward.AddBags = addBags
+	forward.AddProduct = addProduct
 	forward.DotsAll = dotsAllOf
 }
 
@@ -140,4 +141,17 @@ func runLength(places []int) int {
 		n++
 	}
 	return n
+}
+
+// addProductPlain is addProduct in plain Go.
+func addProductPlain(dst, a, src Matrix, transposed bool) {
+	row, col := a.Stride, 1
+	if transposed {
+		row, col = col, row
+	}
+	for i := range dst.Rows {
+		for k := range src.Rows {
+			kernels.AddScaled(dst.Row(i), a.Data[i*row+k*col], src.Row(k))
+		}
+	}
 }

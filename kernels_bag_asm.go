@@ -34,7 +34,7 @@ type bagArgs struct {
 	readable    int  // ids that may be read: prefetching looks beyond those to do
 	ahead       int  // rows to prefetch ahead; 0 for a table that sits in cache
 	mean        bool // divide by the number of ids
-	partial     bool // sums go on from what is in the rows of the bags, such as of ids in front of next; none is empty
+	partial     bool // there is one bag, in whose row is what its ids in front of next come to
 
 	//lint:ignore U1000 for the assembly alone
 	first int // position of the bag's first id
@@ -139,7 +139,7 @@ func (a bagArgs) runPieces(k bagOp, offsets []int) int {
 // runChunks is run in chunks of whole bags, of which a bag that is too long has several to itself. Not ok ends the work.
 // Every offset may have changed, also since it was read a moment ago.
 func (a bagArgs) runChunks(k bagOp, offsets []int) (done int, ok bool) {
-	dst, mean, partial := a.dst, a.mean, a.partial
+	dst, mean := a.dst, a.mean
 	most := min(chunkRows, max(1, chunkElements/a.cols)) // ids, and bags
 	a.stop = offsets[0]
 	for b := 0; b+1 < len(offsets); b += a.bags {
@@ -168,7 +168,7 @@ func (a bagArgs) runChunks(k bagOp, offsets []int) (done int, ok bool) {
 		if !a.do(k) {
 			return a.next, false
 		}
-		a.partial = partial
+		a.partial = false
 	}
 	return a.stop, true
 }
@@ -202,19 +202,6 @@ func bagSum[I ID](dst, table *Matrix, ids []I, offsets []int, weights []float32,
 	}
 	race.Read(unsafe.SliceData(weights), len(weights))
 	a.weights = &weights[0]
-	return a.run(opBagWeighted, offsets)
-}
-
-func addBags(dst, table Matrix, ids []uint64, offsets []int, weights []float32) int {
-	if isa.Active() == isa.Portable {
-		return addBagsPlain(dst, table, ids, offsets, weights)
-	}
-	a := bagArgs{
-		dst: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), offsets: &offsets[1], weights: &weights[0],
-		partial: true,
-	}
-	prepareBags(&a, &dst, &table, ids)
-	race.Read(a.weights, len(weights))
 	return a.run(opBagWeighted, offsets)
 }
 

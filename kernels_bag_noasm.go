@@ -15,7 +15,3 @@ func bagMean[I ID](dst, table *Matrix, ids []I, offsets []int, _ bool) int {
 func bagMax[I ID](dst, table *Matrix, ids []I, offsets []int, _ bool) int {
 	return kernels.BagMax(*dst, *table, ids, offsets)
 }
-
-func addBags(dst, table Matrix, ids []uint64, offsets []int, weights []float32) int {
-	return addBagsPlain(dst, table, ids, offsets, weights)
-}

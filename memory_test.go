@@ -345,6 +345,24 @@ func kernelTable[I, P rowvec.ID]() []safe {
 		}
 		return dst, m.vector(read, n)
 	}
+	product := func(transposed bool) func(m *memory, s extent) kernel {
+		return func(m *memory, s extent) kernel {
+			dst, src := m.matrix(changed, s.n, s.dim, 3*s.gap), m.matrix(read, s.seq, s.dim, s.gap)
+			a := m.matrix(read, s.n, s.seq, 2*s.gap)
+			if transposed {
+				a = m.matrix(read, s.seq, s.n, 2*s.gap)
+			}
+			return kernel{
+				func() error {
+					if s.n > 0 && s.dim > 0 { // layers have none without
+						forward.AddProduct(dst, a, src, transposed, rowvec.Matrix{})
+					}
+					return nil
+				},
+				func() { defineProduct(dst, a, src, transposed) },
+			}
+		}
+	}
 	addScaled := func(inPlace bool) func(m *memory, s extent) kernel {
 		return func(m *memory, s extent) kernel {
 			dst, src := vectors(m, inPlace, s.dim)
@@ -534,26 +552,8 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			func(dst, table rowvec.Matrix, ids []I, offsets []int, _ []float32) error {
 				return rowvec.BagMax(dst, table, ids, offsets)
 			}, mixed, false)},
-		{"forward.AddBags", true, chunk, func(m *memory, s extent) kernel {
-			offsets := m.offsets(s.n, []int{3})
-			dst, table := m.matrix(changed, len(offsets)-1, s.dim, 3*s.gap), m.table(read, s.rows, s.dim, s.gap)
-			ids, weights := list[uint64](m, s.n, table.Rows), m.vector(read, s.n)
-			return kernel{
-				func() error {
-					if s.n == 0 || s.dim == 0 {
-						return nil // layers have none
-					}
-					return done(forward.AddBags(dst, table, ids, offsets, weights), s.n)
-				},
-				func() {
-					for b := range dst.Rows {
-						for i := offsets[b]; i < offsets[b+1]; i++ {
-							kernels.AddScaled(dst.Row(b), weights[i], table.Row(int(ids[i])))
-						}
-					}
-				},
-			}
-		}},
+		{"forward.AddProduct", false, chunk, product(false)},
+		{"forward.AddProduct transposed", false, chunk, product(true)},
 		{"Dots", true, less, func(m *memory, s extent) kernel {
 			dst, a := m.matrix(written, s.queries, s.n, 3*s.gap), m.matrix(read, s.queries, s.dim, s.gap)
 			table := m.table(read, s.rows, s.dim, 2*s.gap)

@@ -212,106 +212,54 @@ func (o *Output) backward(
 	return p.end(op, p.backward.Do(workers, p.blocks+parts(all, share), 1))
 }
 
-// Both gradients are sums over rows with weights, which go on from what is there: bags of at most outputTerms rows in a call. outputRows
-// is how many rows of a dense gradient, and how many hidden states, it is the turn of before that of the next, and outputElements of the
-// table are what all hidden states have before the next rows of it: they stay in the second-level and the first-level cache.
+// outputRows is how many rows of a gradient of the table it is the turn of before that of the next, and outputElements of the table are
+// added to all hidden states before the next: they stay in the second-level cache.
 const (
-	outputTerms    = 512
 	outputRows     = 64
-	outputElements = 8 << 10
+	outputElements = 32 << 10
 )
 
 // blocksOf returns how many blocks so many rows of a gradient are.
 func blocksOf(n int) int { return (n + outputRows - 1) / outputRows }
 
-// terms are the rows of such bags.
-type terms struct {
-	ids     [outputTerms]uint64
-	weights [outputTerms]float32
-	offsets [outputTerms + 1]int
-}
-
-var termsPool = sync.Pool{New: func() any { return new(terms) }}
-
-// addTo adds so many terms to each row of dst.
-func (t *terms) addTo(dst, table rowvec.Matrix, each int) error {
-	for b := range dst.Rows + 1 {
-		t.offsets[b] = b * each
-	}
-	n := dst.Rows * each
-	if forward.AddBags(dst, table, t.ids[:n], t.offsets[:dst.Rows+1], t.weights[:n]) < n {
-		return rowvec.ErrChanged
-	}
-	return nil
-}
-
 // backwardPart does a range of blocks of rows of the gradient of the table, and of shares of columns of all else.
 func (p *outputPass) backwardPart(lo, hi int) error {
-	t := termsPool.Get().(*terms)
-	defer termsPool.Put(t)
-	if lo < p.blocks {
-		first, end := lo*outputRows, min(min(hi, p.blocks)*outputRows, p.grad.Rows)
-		for ; first < end; first += outputRows {
-			if err := p.addStates(t, rows(p.grad, first, min(first+outputRows, end)), p.h, first); err != nil {
-				return err
-			}
-		}
+	for ; lo < min(hi, p.blocks); lo++ {
+		first, end := lo*outputRows, min((lo+1)*outputRows, p.grad.Rows)
+		next := rows(p.grad, end, min(end+outputRows, p.grad.Rows))
+		forward.AddProduct(rows(p.grad, first, end), columns(p.logits, first, end), p.h, true, next)
 	}
-	lo, hi = max(0, lo-p.blocks), hi-p.blocks
-	if lo >= hi {
-		return nil
-	}
-	return p.backwardColumns(t, lo*p.share, min(hi*p.share, p.table.Cols))
-}
-
-// addStates adds to the gradients of rows, in dst, of which the first has column j of the logits, what the hidden states h give.
-func (p *outputPass) addStates(t *terms, dst, h rowvec.Matrix, j int) error {
-	for state := 0; state < h.Rows; state += outputRows {
-		states := min(outputRows, h.Rows-state)
-		for first, n := 0, 0; first < dst.Rows; first += n {
-			n = min(outputTerms/states, dst.Rows-first)
-			for i := range states {
-				for k, w := range p.logits.Row(state + i)[j+first:][:n] {
-					t.ids[k*states+i], t.weights[k*states+i] = uint64(i), w
-				}
-			}
-			if err := t.addTo(rows(dst, first, first+n), rows(h, state, state+states), states); err != nil {
-				return err
-			}
-		}
+	if lo < hi {
+		return p.backwardColumns((lo-p.blocks)*p.share, min((hi-p.blocks)*p.share, p.table.Cols))
 	}
 	return nil
 }
 
-// backwardColumns does a range of columns of dH and, where tokens are chosen, of the gradient of the table.
-func (p *outputPass) backwardColumns(t *terms, lo, hi int) error {
+// backwardColumns does a range of columns of dH and, where tokens are chosen, of a dense gradient of the table.
+func (p *outputPass) backwardColumns(lo, hi int) error {
 	table, h, dH := columns(p.table, lo, hi), columns(p.h, lo, hi), columns(p.dH, lo, hi)
-	most := outputTerms
-	if h.Rows > 1 {
-		most = max(8, min(outputElements/(hi-lo), outputRows))
+	most := max(1, min(outputElements/(hi-lo), outputRows))
+	var scratch *[]float32
+	if p.sampled {
+		scratch = scratchOf(most * (hi - lo))
+		defer scratches.Put(scratch)
 	}
 	for first := 0; first < p.logits.Cols; first += most {
 		n := min(most, p.logits.Cols-first)
-		part := table
-		if !p.sampled {
-			part = rows(table, first, first+n)
-		}
-		for state, states := 0, 0; state < h.Rows; state += states {
-			states = min(outputTerms/n, h.Rows-state)
-			for k := range n {
-				t.ids[k] = uint64(k)
-				if p.sampled {
-					t.ids[k] = uint64(p.ids.at(first + k))
-				}
-			}
-			for i := range states {
-				copy(t.ids[i*n:], t.ids[:n])
-				copy(t.weights[i*n:], p.logits.Row(state + i)[first:first+n])
-			}
-			if err := t.addTo(rows(dH, state, state+states), part, n); err != nil {
+		var part, next rowvec.Matrix
+		if p.sampled {
+			part = rowvec.Matrix{Rows: n, Cols: hi - lo, Data: *scratch, Stride: hi - lo}
+			ids := p.ids.slice(first, first+n)
+			if err := ids.forward(&forward.Rows{Dst: part, Table: table, Follows: first > 0}, p.logits.Cols-first-n); err != nil {
 				return err
 			}
+		} else {
+			part = rows(table, first, first+n)
+			if hi-lo == p.table.Cols {
+				next = rows(table, first+n, min(first+2*n, table.Rows))
+			}
 		}
+		forward.AddProduct(dH, columns(p.logits, first, first+n), part, false, next)
 		if !p.sampled || p.grad.Rows == 0 {
 			continue // blocks do it, a sparse gradient has been added to already, or a frozen table has none
 		}
@@ -321,9 +269,7 @@ func (p *outputPass) backwardColumns(t *terms, lo, hi int) error {
 			if uint(id) >= uint(grad.Rows) {
 				return rowvec.ErrChanged
 			}
-			if err := p.addStates(t, rows(grad, id, id+1), h, first+k); err != nil {
-				return err
-			}
+			forward.AddProduct(rows(grad, id, id+1), columns(p.logits, first+k, first+k+1), h, true, rowvec.Matrix{})
 		}
 	}
 	return nil

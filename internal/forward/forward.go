@@ -56,9 +56,10 @@ var Normalises func(cols int) bool
 // the rest.
 var ScatterAdd func(r Rows) (done int)
 
-// AddBags is rowvec.BagSum with weights, of bags whose sums go on from what is in dst. All has been checked but the ids; there are
-// columns, and ids in each bag.
-var AddBags func(dst, table kernels.Matrix, ids []uint64, offsets []int, weights []float32) (done int)
+// AddProduct adds a matrix product to dst, the definition of which is: dst[i] += a[i][k] * src[k] for each i and for all k in ascending
+// order, or a[k][i] if a is transposed, where each product is rounded and then the sum. All has been checked, and no matrix is empty but
+// next: rows one behind the other that come next, and are prefetched meanwhile.
+var AddProduct func(dst, a, src kernels.Matrix, transposed bool, next kernels.Matrix)
 
 // DotsAll is rowvec.DotsAll with rows that are a part of a table of so many elements.
 var DotsAll func(dst, a, table kernels.Matrix, size int) error
