@@ -130,6 +130,11 @@ func TestBeyond32Bits(t *testing.T) {
 	})
 }
 
+// columnsOf and rowsOf return the first n of m.
+
+func columnsOf(m rowvec.Matrix, n int) rowvec.Matrix { m.Cols = n; return m }
+func rowsOf(m rowvec.Matrix, n int) rowvec.Matrix    { m.Rows = n; return m }
+
 // TestStridesBeyond32Bits has rows so far apart that the last one lies beyond 2^32 elements, and the same rows side by side.
 func TestStridesBeyond32Bits(t *testing.T) {
 	lowerWide(t)
@@ -176,6 +181,19 @@ func TestStridesBeyond32Bits(t *testing.T) {
 					},
 					Add: m, AddStart: 1, AddSeq: 4, Gamma: src.Row(0), Beta: src.Row(1), Epsilon: 1e-5,
 				})
+				return nil
+			},
+			"AddProduct to there": func(m, _, _ rowvec.Matrix, _ waves) error {
+				forward.AddProduct(m, columnsOf(src, 5), rowsOf(src, 5), false, rowvec.Matrix{})
+				return nil
+			},
+			"AddProduct from there": func(m, _, v rowvec.Matrix, _ waves) error {
+				forward.AddProduct(v, columnsOf(src, rows), m, false, rowvec.Matrix{})
+				return nil
+			},
+			"AddProduct by there": func(m, _, v rowvec.Matrix, _ waves) error {
+				forward.AddProduct(v, columnsOf(m, 5), rowsOf(src, 5), false, rowvec.Matrix{})
+				forward.AddProduct(v, columnsOf(m, rows), src, true, rowvec.Matrix{})
 				return nil
 			},
 			"Rotate": func(m, angles, _ rowvec.Matrix, _ waves) error {

@@ -50,7 +50,7 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 		p.hasty = bytes > 64*steps()
 		p.step = uintptr(min(64, bytes/steps()))
 	}
-	most := max(1, chunkElements/dst.Cols) // rows of src
+	most := min(chunkRows, max(1, chunkElements/dst.Cols)) // rows of src
 	for first := 0; first < src.Rows; first += most {
 		p.terms = min(most, src.Rows-first)
 		p.srcSpan, p.aSpan = uintptr(p.terms)*p.srcStride, uintptr(p.terms)*p.aCol

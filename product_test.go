@@ -50,6 +50,8 @@ func TestProducts(t *testing.T) {
 		}
 		try(70, 300, 40, 1, false)
 		try(70, 300, 40, 1, true)
+		try(5, 1030, 17, 0, false)
+		try(5, 2050, 3, 1, true)
 		large(t)
 		try(5, 90, 768, 0, true)
 		try(5, 3, 65<<10, 1, false)

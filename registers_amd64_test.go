@@ -37,6 +37,16 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 				t.Errorf("copyRows with AVX-512: %v, want %v", few, row[:2*n])
 			}
 		}
+		p := productArgs{dst: &dst[0], src: &src[0], a: &other[0], rows: 1, terms: 1, cols: n}
+		copy(dst, other)
+		other[0] = 3
+		productOtherwise(n, &other[1], &p)
+		for i, x := range dst {
+			if want := 3 * src[i]; x != want {
+				t.Errorf("addProduct: element %d is %v, want %v", i, x, want)
+			}
+		}
+		clear(other)
 		copy(dst, src)
 		addOtherwise(n, &dst[0], &src[0], &other[0], 2)
 		for i, x := range dst {
@@ -63,6 +73,15 @@ func addOtherwise(n int, dst, src, _ *float32, alpha float32) {
 		addScaledAVX512(dst, src, n, alpha)
 	} else {
 		addScaledAVX2(dst, src, n, alpha)
+	}
+}
+
+//go:noinline
+func productOtherwise(_ int, _ *float32, p *productArgs) {
+	if isa.Active() == isa.AVX512 {
+		addProductAVX512(p)
+	} else {
+		addProductAVX2(p)
 	}
 }
 
