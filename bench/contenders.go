@@ -36,6 +36,7 @@ type kernel struct {
 	norms     bool          // needs parameters of a normalisation, whose sums are in an order of our own
 	segments  bool          // needs types of tokens
 	finds     bool          // needs room for neighbours
+	logits    bool          // needs logits
 	scores    bool          // needs scores of positions against chosen rows, each of them a sum in an order of our own
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/viterin/vek/vek32"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/rowvec/rowvec/lookup"
 	"github.com/rowvec/rowvec/positional"
@@ -188,6 +190,26 @@ var contests = []contest{
 			}
 			s, err := lookup.NewSimilarity(e, lookup.Dot)
 			return func([]int32) error { return s.Nearest(m.found, m.rows) }, err
+		},
+	},
+	{
+		title: "Output, logits of hidden states with all rows of the table", kernel: outputLogits(), unit: "state", units: perID,
+		shapes: outputShapes,
+		out:    func(m *memory) []float32 { return m.logits.Data },
+		near:   1e-4,
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			o, err := output(m, workers)
+			return func([]int32) error { return o.Forward(m.logits, m.rows) }, err
+		},
+	},
+	{
+		title: "Output, the gradients of that", kernel: outputBackward(), unit: "state", units: perID,
+		shapes: outputShapes,
+		out:    func(m *memory) []float32 { return m.grads },
+		near:   1e-3, // sums of 50,257 products
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			o, err := output(m, workers)
+			return func([]int32) error { return o.Backward(m.outGrad, m.grad, m.logits, m.rows) }, err
 		},
 	},
 	{
@@ -381,5 +403,77 @@ func nearestRows() *kernel {
 				vek32.Sum(m.table.Data)
 			}
 		}}},
+	}
+}
+
+var outputShapes = []shape{
+	{vocab: 50257, dim: 768, ids: 1, dist: "uniform", cache: "cold"},
+	{vocab: 50257, dim: 768, ids: 16, dist: "uniform", cache: "cold"},
+}
+
+func output(m *memory, workers int) (*lookup.Output, error) {
+	e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+	if err != nil {
+		return nil, err
+	}
+	return lookup.NewOutput(e)
+}
+
+// outputLogits is the output layer of a language model that shares the table of its input; ids do not matter.
+func outputLogits() *kernel {
+	return &kernel{
+		name:   "Output",
+		bytes:  func(s shape) int { return 4 * (s.dim*(s.vocab+s.ids) + s.vocab*s.ids) },
+		logits: true,
+		naive: func(m *memory, _ []int32) {
+			for i := range m.rows.Rows {
+				for j := range m.table.Rows {
+					m.logits.Row(i)[j] = naiveDot(m.rows.Row(i), m.table.Row(j))
+				}
+			}
+		},
+		peers: []peer{
+			{name: "vek32 Dot", run: func(m *memory, _ []int32) {
+				for j := range m.table.Rows {
+					for i := range m.rows.Rows {
+						m.logits.Row(i)[j] = vek32.Dot(m.rows.Row(i), m.table.Row(j))
+					}
+				}
+			}},
+			{name: "gonum Gemv", run: func(m *memory, _ []int32) {
+				for i := range m.rows.Rows {
+					blas32.Gemv(blas.NoTrans, 1, blas32.General(m.table), vector(m.rows.Row(i)), 0, vector(m.logits.Row(i)))
+				}
+			}},
+		},
+	}
+}
+
+// outputBackward is its gradient: both are added to.
+func outputBackward() *kernel {
+	return &kernel{
+		name:   "OutputBackward",
+		bytes:  func(s shape) int { return 4 * (3*s.dim*(s.vocab+s.ids) + s.vocab*s.ids) },
+		logits: true,
+		trains: true,
+		naive: func(m *memory, _ []int32) {
+			for j := range m.table.Rows {
+				for i := range m.rows.Rows {
+					naiveAddScaled(m.outGrad.Row(i), m.logits.Row(i)[j], m.table.Row(j))
+					naiveAddScaled(m.grad.Row(j), m.logits.Row(i)[j], m.rows.Row(i))
+				}
+			}
+		},
+		peers: []peer{
+			{name: "gonum Axpy", run: func(m *memory, _ []int32) {
+				for j := range m.table.Rows {
+					for i := range m.rows.Rows {
+						w := m.logits.Row(i)[j]
+						blas32.Axpy(w, vector(m.table.Row(j)), vector(m.outGrad.Row(i)))
+						blas32.Axpy(w, vector(m.rows.Row(i)), vector(m.grad.Row(j)))
+					}
+				}
+			}},
+		},
 	}
 }

@@ -26,6 +26,8 @@ type memory struct {
 	segments  rowvec.Matrix   // a row for each type of tokens
 	types     []int           // of tokens: half of each sequence has the other
 	scores    rowvec.Matrix   // of positions against rows of table
+	logits    rowvec.Matrix   // of rows against all rows of table, or their gradient
+	grads     []float32       // grad, and behind it outGrad, of the output layer
 	found     *lookup.Neighbours
 	scale     float32
 	x, y      []float32 // vectors
@@ -58,7 +60,7 @@ type arena struct {
 	workers int // of embeddings; 0 stands for 1
 
 	table, rows, positions, grad, outGrad, weights, sums, from, to []float32
-	segments, affine                                               []float32
+	segments, affine, logits                                       []float32
 	states                                                         [2][]float32
 }
 
@@ -100,6 +102,17 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	if k.scores {
 		m.scores = rowvec.Matrix{Rows: s.seq, Cols: s.ids, Data: make([]float32, s.seq*s.ids), Stride: s.ids}
 	}
+	if k.logits {
+		m.logits = rowvec.Matrix{Rows: s.ids, Cols: s.vocab, Data: fill(&a.logits, s.ids*s.vocab, logitsPart), Stride: s.vocab}
+	}
+	if k.logits && k.trains {
+		all := matrix(&a.grad, s.vocab+s.ids, zeros)
+		m.grads, m.grad, m.outGrad = all.Data, all, all
+		m.grad.Rows, m.grad.Data = s.vocab, all.Data[:s.vocab*s.dim]
+		m.outGrad.Rows, m.outGrad.Data = s.ids, all.Data[s.vocab*s.dim:]
+	} else if k.trains {
+		m.grad, m.outGrad = matrix(&a.grad, s.vocab, zeros), matrix(&a.outGrad, s.ids, outGradPart)
+	}
 	if k.finds {
 		m.found = must1(lookup.NewNeighbours(s.ids, min(s.vocab, neighboursFound)))
 	}
@@ -114,9 +127,6 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 		for i := range s.ids {
 			m.types = append(m.types, i%s.seq*2/s.seq)
 		}
-	}
-	if k.trains {
-		m.grad, m.outGrad = matrix(&a.grad, s.vocab, zeros), matrix(&a.outGrad, s.ids, outGradPart)
 	}
 	for i := range k.states {
 		m.states = append(m.states, matrix(&a.states[i], s.vocab, zeros))
@@ -231,6 +241,7 @@ const (
 	weightsPart
 	segmentsPart
 	affinePart
+	logitsPart
 )
 
 // numbers are in [-1/2, 1/2). There is a prime number of them, so that no two rows of a table are alike.

@@ -45,7 +45,7 @@ RATE, EPSILON, BETA1, BETA2 = 0.1, 0.01, 0.9, 0.999  # of optimizers, as in step
 class Memory:
     """Buffers that one job takes over from the other, and so their pages."""
 
-    parts = ["table", "rows", "positions", "out_grad", "x", "y", "weights", "segments", "affine"]
+    parts = ["table", "rows", "positions", "out_grad", "x", "y", "weights", "segments", "affine", "logits"]
 
     def __init__(self, numbers):
         self.numbers = memoryview(numbers)
@@ -119,6 +119,9 @@ class Job:
             "LayerNorm": ({"table": per_id, "rows": per_id, "affine": (4, self.dim)}, "rows", False, norms),
             "Nearest": ({"table": per_token, "rows": per_id, "found": (self.ids, min(self.vocab, FOUND))},
                         "found", False, searches),
+            "Output": ({"table": per_token, "rows": per_id, "logits": (self.ids, self.vocab)}, "logits", False, outputs),
+            "OutputBackward": ({"table": per_token, "rows": per_id, "logits": (self.ids, self.vocab),
+                                "grads": (self.vocab + self.ids, self.dim)}, "grads", False, output_gradients),
             "BERT": ({"table": per_token, "positions": per_position, "segments": (2, self.dim), "rows": per_id,
                       "affine": (4, self.dim)}, "rows", False, berts),
         }[self.kernel]
@@ -416,6 +419,34 @@ def searches(job, lib, v):
             torch.topk(scores, k, 1, out=(found, ids))
         name, search = "torch mm, topk", top
     yield name, each(search), lambda _: found
+
+
+def outputs(job, lib, v):
+    """Logits of hidden states against all rows of the table."""
+    table, states, logits = v.table.T, v.rows, v.logits
+    if lib is np:
+        yield "NumPy h @ E.T", each(lambda _: np.matmul(states, table, out=logits))
+    else:
+        yield "torch mm", each(lambda _: torch.mm(states, table, out=logits))
+
+
+def output_gradients(job, lib, v):
+    """Their gradients: that of the table is added to, as where the table is that of the input too."""
+    table, states, logits = v.table, v.rows, v.logits
+    grad, of_states = v.grads[:job.vocab], v.grads[job.vocab:]
+    if lib is np:
+        temporary = np.empty(table.shape, np.float32)
+
+        def products(_):
+            np.matmul(logits, table, out=of_states)
+            np.matmul(logits.T, states, out=temporary)
+            np.add(grad, temporary, out=grad)
+        yield "NumPy, 2 products", each(products)
+    else:
+        def products(_):
+            torch.mm(logits, table, out=of_states)
+            grad.addmm_(logits.T, states)
+        yield "torch mm, addmm_", each(products)
 
 
 def axpys(job, lib, v):

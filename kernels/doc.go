@@ -30,8 +30,8 @@ type ID interface {
 // order, so that one converts to the other without a copy.
 type Matrix struct {
 	Rows, Cols int
-	Data       []float32
 	Stride     int
+	Data       []float32
 }
 
 // Row returns row i, without a copy and with no room behind it. It panics if there is no such row.
