@@ -138,22 +138,28 @@ func (e *Embedding) workersFor(n, elements int) int {
 }
 
 // forwardElements is the size from which on a second worker pays in a forward pass: where no cache holds the table, half of
-// tuning.ParallelElements, which has the figures.
+// tuning.ParallelElements, unless rows are so short that few of them are more than their ids.
 func (e *Embedding) forwardElements() int {
-	if e.Vocab()*e.Dim() > tuning.ColdBytes/4 {
+	if e.cold() && e.Dim() >= 128 {
 		return tuning.ParallelElements / 2
 	}
 	return tuning.ParallelElements
 }
 
-// gradientElements is the same for gradients and steps: twice tuning.ParallelGradientElements where the table is cached, whose rows
-// cost little more than to go over their ids.
+// gradientElements is the same for gradients: less than tuning.ParallelGradientElements where no cache holds the table, and twice as
+// much where it is cached, whose rows cost little more than to go over their ids.
 func (e *Embedding) gradientElements() int {
-	if e.cached() {
+	switch {
+	case e.cold():
+		return 2 * tuning.ParallelGradientElements / 3
+	case e.cached():
 		return 2 * tuning.ParallelGradientElements
 	}
 	return tuning.ParallelGradientElements
 }
+
+// cold reports whether no cache holds the table.
+func (e *Embedding) cold() bool { return e.Vocab()*e.Dim() > tuning.ColdBytes/4 }
 
 // cached reports whether a second-level cache holds the table, or nearly.
 func (e *Embedding) cached() bool { return e.Vocab()*e.Dim() <= 3*tuning.CachedBagBytes/4 }
