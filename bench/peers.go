@@ -187,6 +187,10 @@ func (c *comparison) compare(stderr io.Writer, done func([]faceOff) error) error
 	return nil
 }
 
+// idle is how long it takes until threads of Python's libraries that wait for more to do have gone to sleep: OpenBLAS's spin for 2^26
+// cycles, and would take the cores from whoever comes next.
+const idle = 50 * time.Millisecond
+
 // rival is one side of a case.
 type rival struct {
 	name   string
@@ -210,6 +214,9 @@ func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
 	next := 0 // lists of ids go on from side to side: nobody finds rows in cache that the one before has fetched
 	for i, r := range rivals {
 		step := func() (time.Duration, error) {
+			if c.Workers > 1 {
+				time.Sleep(idle)
+			}
 			warm := (calls[i] + 2) / 4 // other sides have been at the caches
 			first := next
 			next += calls[i] + warm

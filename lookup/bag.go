@@ -300,11 +300,10 @@ func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error
 	if err := check.Apart(op, "the gradient", grad.all(), "dOut", dOut); err != nil || e.frozen || in.Len() == 0 {
 		return err
 	}
-	s := &grad.batch
-	if err := s.group(op, in.ids, e.padding, e.Vocab()); err != nil {
+	s, workers := &grad.batch, e.workersFor(in.Len(), e.gradientElements())
+	if err := s.group(op, in.ids, e.padding, e.Vocab(), workers); err != nil {
 		return err
 	}
-	workers := e.workersFor(in.Len(), e.gradientElements())
 	if b.pooling == Max {
 		return b.backwardMax(op, grad, &in, dOut, workers)
 	}

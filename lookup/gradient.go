@@ -211,7 +211,7 @@ func (g *Gradient) prepare(
 	if err := check.Apart(op, "the gradient", g.all(), "rows", rows); err != nil {
 		return err
 	}
-	if err := g.batch.set(op, ids, except, g.table, rows, mask, f); err != nil {
+	if err := g.batch.set(op, ids, except, g.table, rows, mask, f, workers); err != nil {
 		return err
 	}
 	return g.try(op, workers)

@@ -466,7 +466,7 @@ func TestTrainingNoAllocation(t *testing.T) {
 		}
 	}
 	for _, option := range []lookup.Option{lookup.Scaled(), lookup.ScaleGradByFrequency(), lookup.MaxNorm(1, 2)} {
-		e := must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(3), option))
+		e := must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(4), option))
 		g, dOut, in := e.NewGradient(), fill(newMatrix(t, n, dim), 1), lookup.Sequence(ids)
 		d := newMatrix(t, vocab, dim)
 		var optimizers []*lookup.Optimizer

@@ -19,6 +19,8 @@ type groups struct {
 
 	keys, spare []uint64 // an id, and in the lowest bits its place
 	counts      [2][1 << digitBits]int
+
+	together *together // nil until several workers have been at it
 }
 
 // sized returns a slice of n elements, whatever they are: x, if there is room.
@@ -26,11 +28,17 @@ func sized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }
 
 // group forms the groups of ids, without those that are id except. It is an error if an id is not below limit any more, or
 // if ids and places need more than 64 bits together, for which a table of 2^44 rows takes a million ids.
-func (g *groups) group(op string, ids view, except, limit int) error {
+func (g *groups) group(op string, ids view, except, limit, workers int) error {
 	n := ids.n
 	shift := bits.Len(uint(n))
 	if most := 64 - bits.Len(uint(limit)); shift > most {
 		return check.AtMost(op, "len(ids)", n, 1<<most-1)
+	}
+	if workers >= togetherWorkers && n >= tuning.SharedKeys {
+		if !g.groupTogether(ids, except, limit, shift, workers) {
+			return changed(op)
+		}
+		return nil
 	}
 	g.keys = sized(g.keys, n)
 	ok := false
@@ -45,7 +53,7 @@ func (g *groups) group(op string, ids view, except, limit int) error {
 	g.sort(shift, bits.Len(uint(limit-1)))
 
 	n = len(g.keys)
-	g.ids, g.at, g.offsets = sized(g.ids, n), sized(g.at, n), sized(g.offsets, n+1)
+	g.room(n)
 	rows, last := 0, uint64(math.MaxUint64)
 	for i, key := range g.keys {
 		g.at[i] = int(key & (1<<shift - 1))
@@ -59,6 +67,15 @@ func (g *groups) group(op string, ids view, except, limit int) error {
 	g.offsets[rows] = n
 	g.ids, g.offsets = g.ids[:rows], g.offsets[:rows+1]
 	return nil
+}
+
+// togetherWorkers is the number of workers from which on they form groups together: to count keys by chunks, and each digit by itself,
+// takes them twice as long as one takes.
+const togetherWorkers = 4
+
+// room has room for n places.
+func (g *groups) room(n int) {
+	g.ids, g.at, g.offsets = sized(g.ids, n), sized(g.at, n), sized(g.offsets, n+1)
 }
 
 // pack sets keys to those of ids but for except, if all of these are below limit.
@@ -178,8 +195,10 @@ type factors struct {
 
 // set gets ready to add up rows, one for each id but those that are id except, and all below limit, of which a mask drops
 // elements.
-func (s *sums) set(op string, ids view, except, limit int, rows rowvec.Matrix, mask rowvec.Mask, f factors) error {
-	if err := s.group(op, ids, except, limit); err != nil {
+func (s *sums) set(
+	op string, ids view, except, limit int, rows rowvec.Matrix, mask rowvec.Mask, f factors, workers int,
+) error {
+	if err := s.group(op, ids, except, limit, workers); err != nil {
 		return err
 	}
 	s.rows, s.mask = rows, mask

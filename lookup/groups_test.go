@@ -10,11 +10,19 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/positional"
 )
 
 // TestGroups holds the groups to a sort by comparison, of ids of every number of digits.
 func TestGroups(t *testing.T) {
+	defer tuning.Lower()()
+	for _, workers := range []int{1, 4, 5, 16} {
+		testGroups(t, workers)
+	}
+}
+
+func testGroups(t *testing.T, workers int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var g groups
 	for _, limit := range []uint64{1, 2, 3, 256, 257, 1 << 11, 1<<11 + 1, 50257, 1 << 22, 1<<22 + 1, 1 << 32, 1<<33 + 5, 1 << 50} {
@@ -31,7 +39,7 @@ func TestGroups(t *testing.T) {
 				if n > 2 && round < 2 {
 					except = int(ids[n/2])
 				}
-				if err := g.group("op", viewOf(ids), except, int(limit)); err != nil {
+				if err := g.group("op", viewOf(ids), except, int(limit), workers); err != nil {
 					t.Fatalf("ids below %d: %v", limit, err)
 				}
 				var at []int
@@ -57,10 +65,10 @@ func TestGroups(t *testing.T) {
 			}
 		}
 	}
-	if err := g.group("op", viewOf([]uint32{1, 5, 2}), -1, 5); !errors.Is(err, rowvec.ErrChanged) {
+	if err := g.group("op", viewOf([]uint32{1, 5, 2}), -1, 5, workers); !errors.Is(err, rowvec.ErrChanged) {
 		t.Errorf("an id that is not below the limit any more: error %v", err)
 	}
-	if err := g.group("op", viewOf(make([]uint32, 4)), -1, math.MaxInt); bits.UintSize == 64 && err == nil {
+	if err := g.group("op", viewOf(make([]uint32, 4)), -1, math.MaxInt, 1); bits.UintSize == 64 && err == nil {
 		t.Error("more rows and ids than there are bits are taken")
 	}
 }
@@ -68,7 +76,7 @@ func TestGroups(t *testing.T) {
 // TestSpan: ranges of any size hold each group once.
 func TestSpan(t *testing.T) {
 	var s sums
-	if err := s.group("op", viewOf([]uint32{7, 7, 7, 7, 7, 1, 2, 9, 9, 4}), -1, 10); err != nil {
+	if err := s.group("op", viewOf([]uint32{7, 7, 7, 7, 7, 1, 2, 9, 9, 4}), -1, 10, 1); err != nil {
 		t.Fatal(err)
 	}
 	for size := 1; size <= 11; size++ {

@@ -14,7 +14,7 @@ var groupings = sync.Pool{New: func() any { return new(groups) }}
 func (e *Embedding) renormalise(op string, ids view) error {
 	g := groupings.Get().(*groups)
 	defer groupings.Put(g)
-	if err := g.group(op, ids, -1, e.Vocab()); err != nil {
+	if err := g.group(op, ids, -1, e.Vocab(), 1); err != nil {
 		return err
 	}
 	for _, id := range g.ids {

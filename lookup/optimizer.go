@@ -323,7 +323,7 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 		return o.run(0)
 	}
 	f := factors{alpha: e.scale, counts: e.byFrequency}
-	if err := o.batch.group(op, in.ids, e.padding, table.Rows); err != nil {
+	if err := o.batch.group(op, in.ids, e.padding, table.Rows, o.workers); err != nil {
 		return err
 	}
 	o.once.ids = o.once.ids[:0]

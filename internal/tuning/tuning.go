@@ -117,6 +117,17 @@ var ShareColumns = 512
 //	50,257 x 768         1.38 1.83 2.76 3.42   1.64 2.65 4.48 5.02   1.46 2.18 2.86 2.89   1.45 2.66 4.39 5.34
 var ShareElements = 4 << 20
 
+// SharedKeys is the number of ids from which on workers sort them together, if there are at least four. ns per id by one, and by 2, 4, 8
+// and 16 of them on 16 cores of a Xeon, of tables of 50,257 and of a million rows, medians of 63 with a pause in between:
+//
+//	  8,192 ids    10.7 11.3 16.4 19.4 26.3    16.3 15.9 22.0 19.0 25.5
+//	 32,768        15.6 15.5 8.75 7.34 9.58    11.7 11.9 11.8 11.2 10.2
+//	131,072        14.1 12.0 7.54 4.93 4.38    19.6 19.1 7.88 5.92 5.23
+//	524,288        21.5 22.0 6.19 3.61 2.47    28.5 28.1 8.29 4.76 3.14
+//
+// (two are one here: on two cores they took 8.1 together where one took 8.4, of 131,072 ids).
+var SharedKeys = 32 << 10
+
 // LeastElements is what a worker takes at least of the rows of a call. With 16 Ki lookups by two workers took 0.92 to 1.07 of the
 // time, in eleven shapes of 128 Ki to 6 Mi elements, twice.
 var LeastElements = 32 << 10
@@ -413,18 +424,20 @@ func Lower() (undo func()) {
 	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
 	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
+	keys := SharedKeys
 	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
 	written, uneven, copies, roots, norms := WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows
 	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
+	SharedKeys = 1
 	AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = 319, 319, 1, 0 // fewer columns are no long rows to the assembly
 	WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = 0, true, 0, 0, 0
 	return func() {
 		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
-		Halves = halves
+		Halves, SharedKeys = halves, keys
 		AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = abreastStream, abreast, ids, inOrder
 		WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = written, uneven, copies, roots, norms
 	}
