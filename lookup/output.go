@@ -78,7 +78,8 @@ type outputPass struct {
 	ids              view
 	sampled          bool
 	blocks           int // of rows of a dense gradient of all rows, in front of the shares of columns
-	share            int // columns in a share
+	share, states    int // columns in a share, and hidden states in a group
+	groups           int // of hidden states, each of which has shares of its own
 
 	forward, backward *work.Crew
 }
@@ -205,11 +206,16 @@ func (o *Output) backward(
 		return p.end(op, err)
 	}
 	all, share := lines(dim, workers)
-	p.share = share * lineElements
-	if p.grad.Rows > 0 && !p.sampled {
-		p.blocks = blocksOf(n)
+	shares := parts(all, share)
+	p.share, p.states = share*lineElements, h.Rows
+	if !p.sampled {
+		p.states = 4 * parts(h.Rows, 4*max(1, workers/shares))
 	}
-	return p.end(op, p.backward.Do(workers, p.blocks+parts(all, share), 1))
+	p.groups = parts(h.Rows, p.states)
+	if p.grad.Rows > 0 && !p.sampled {
+		p.blocks = parts(n, outputRows)
+	}
+	return p.end(op, p.backward.Do(workers, p.blocks+shares*p.groups, 1))
 }
 
 // outputRows is how many rows of a gradient of the table it is the turn of before that of the next, and outputElements of the table are
@@ -219,9 +225,6 @@ const (
 	outputElements = 32 << 10
 )
 
-// blocksOf returns how many blocks so many rows of a gradient are.
-func blocksOf(n int) int { return (n + outputRows - 1) / outputRows }
-
 // backwardPart does a range of blocks of rows of the gradient of the table, and of shares of columns of all else.
 func (p *outputPass) backwardPart(lo, hi int) error {
 	for ; lo < min(hi, p.blocks); lo++ {
@@ -229,15 +232,25 @@ func (p *outputPass) backwardPart(lo, hi int) error {
 		next := rows(p.grad, end, min(end+outputRows, p.grad.Rows))
 		forward.AddProduct(rows(p.grad, first, end), columns(p.logits, first, end), p.h, true, next)
 	}
-	if lo < hi {
-		return p.backwardColumns((lo-p.blocks)*p.share, min((hi-p.blocks)*p.share, p.table.Cols))
+	for lo, hi = lo-p.blocks, hi-p.blocks; lo < hi; {
+		share, group, n := lo/p.groups, lo%p.groups, 1
+		if p.groups == 1 {
+			n = hi - lo // shares side by side are wider ones
+		}
+		state := group * p.states
+		err := p.backwardColumns(share*p.share, min((share+n)*p.share, p.table.Cols), state, min(p.states, p.h.Rows-state))
+		if err != nil {
+			return err
+		}
+		lo += n
 	}
 	return nil
 }
 
-// backwardColumns does a range of columns of dH and, where tokens are chosen, of a dense gradient of the table.
-func (p *outputPass) backwardColumns(lo, hi int) error {
-	table, h, dH := columns(p.table, lo, hi), columns(p.h, lo, hi), columns(p.dH, lo, hi)
+// backwardColumns does columns lo to hi-1 of so many rows of dH, from one on, and where tokens are chosen of a dense gradient of the table.
+func (p *outputPass) backwardColumns(lo, hi, state, states int) error {
+	table, h := columns(p.table, lo, hi), columns(p.h, lo, hi)
+	dH, logits := rows(columns(p.dH, lo, hi), state, state+states), rows(p.logits, state, state+states)
 	most := max(1, min(outputElements/(hi-lo), outputRows))
 	var scratch *[]float32
 	if p.sampled {
@@ -259,7 +272,7 @@ func (p *outputPass) backwardColumns(lo, hi int) error {
 				next = rows(table, first+n, min(first+2*n, table.Rows))
 			}
 		}
-		forward.AddProduct(dH, columns(p.logits, first, first+n), part, false, next)
+		forward.AddProduct(dH, columns(logits, first, first+n), part, false, next)
 		if !p.sampled || p.grad.Rows == 0 {
 			continue // blocks do it, a sparse gradient has been added to already, or a frozen table has none
 		}
@@ -283,7 +296,7 @@ func (p *outputPass) addSparse(op string, g *Gradient, workers int) error {
 	}
 	g.extra = sized(g.extra, n*dim)
 	clear(g.extra)
-	p.grad, p.blocks = rowvec.Matrix{Rows: n, Cols: dim, Data: g.extra, Stride: dim}, blocksOf(n)
+	p.grad, p.blocks = rowvec.Matrix{Rows: n, Cols: dim, Data: g.extra, Stride: dim}, parts(n, outputRows)
 	if err := p.backward.Do(workers, p.blocks, 1); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestOutput(t *testing.T) {
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
 		for _, dim := range []int{1, 6, 33, 200} {
-			for _, workers := range []int{1, 2, 3, 100} {
+			for _, workers := range []int{1, 2, 3, 12, 100} {
 				tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Xavier(5), lookup.Scaled(), lookup.Padding(padded), lookup.Workers(workers)))
 				output := must(lookup.NewOutput(tokens))
 				for _, queries := range []int{0, 1, 7, 70} {
