@@ -12,7 +12,7 @@
 //	DI   block of the first row of dst   R11  bytes from there to that for the next row
 //	SI   block of the row of src         AX   three times as many
 //	R8   bytes between rows of dst       R12  bytes to the weights of the next row of src
-//	R9   bytes between rows of src       R13  a line to prefetch
+//	R9   bytes between rows of src       R13  a line to prefetch, and for a moment
 //	DX   columns left                    CX   rows of src left, and for a moment
 //	K1   lanes of the tail (AVX-512)
 //

@@ -43,7 +43,7 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 	if transposed {
 		p.aRow, p.aCol = p.aCol, p.aRow
 	}
-	steps := func() int { return p.blocks(dst.Cols) * ((dst.Rows + 3) / 4) * src.Rows }
+	steps := func() int { return p.blocks(dst.Cols) * (dst.Rows/4 + dst.Rows%4) * src.Rows } // about: single rows have wider blocks
 	if next.Rows > 0 {
 		p.next = uintptr(unsafe.Pointer(&next.Data[0]))
 		bytes := 4 * next.Rows * next.Stride

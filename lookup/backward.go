@@ -2,6 +2,7 @@ package lookup
 
 import (
 	"math/bits"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -58,7 +59,7 @@ func backwardPass(
 		}
 		dOut, mask = g.sum, rowvec.Mask{}
 	}
-	workers := tokens.workersFor(n, tokens.gradientElements())
+	workers := tokens.workersFor(n, tokens.denseElements())
 	if tokens.byFrequency && !tokens.frozen {
 		if err := backwardByFrequency(op, tokens, grads[token], in, dOut, mask, workers); err != nil {
 			return err
@@ -66,7 +67,7 @@ func backwardPass(
 	}
 	p := pass{task: backwardRange, Layer: l, in: in, out: dOut, grads: grads, mask: mask, drops: mask.Threshold() > 0}
 	all, share := lines(tokens.Dim(), workers)
-	if p.shares = p.rowShares(workers); p.shares == 0 {
+	if p.shares = p.rowShares(workers, runtime.GOMAXPROCS(0)); p.shares == 0 {
 		return p.run(op, workers, all, share)
 	}
 	p.task, p.share = sharesRange, share
@@ -84,27 +85,31 @@ const (
 	shareColumns = 32
 )
 
-// rowShares returns into how many shares of rows workers divide the gradient of tokens, or 0 if they share it by columns:
-// tuning.ShareColumns and ShareElements have the reasons. So they do where elements are dropped, which is done with many rows at once,
-// and where a row is chosen by so many ids that its share would be more than a worker's part.
-func (p *pass) rowShares(workers int) int {
-	if workers == 1 || !p.learns(token) || p.tokens.byFrequency || p.drops {
+// rowShares returns into how many shares of rows workers divide the gradient of tokens on so many cores, or 0 if they share it by
+// columns: tuning.ShareColumns and ShareElements have the reasons. So they do where elements are dropped, which is done with many rows
+// at once, and where a row is chosen by so many ids that its share would be more than a worker's part, as a sample of them has it.
+func (p *pass) rowShares(workers, cores int) int {
+	if workers = min(workers, cores); workers <= 1 || !p.learns(token) || p.tokens.byFrequency || p.drops {
 		return 0
 	}
-	dim := p.tokens.Dim()
-	if dim <= tuning.ShareColumns && (p.in.Len() < tuning.ShareElements/dim || workers < 2*max(4, parts(lines(dim, workers)))) {
+	dim, n := p.tokens.Dim(), p.in.Len()
+	if dim <= tuning.ShareColumns && (n < tuning.ShareElements/dim || workers < 2*max(4, parts(lines(dim, workers)))) {
 		return 0
 	}
 	shares := min(max(workers, dim/shareColumns), mostShares)
 	const samples = 1024
 	var counts [mostShares]int
-	step, most := max(1, p.in.Len()/samples), 0
-	for i := 0; i < p.in.Len(); i += step {
-		k := shareOf(uint64(p.in.ids.at(i)), shares)
+	sampled, most := 0, 0
+	for j := range min(n, samples) {
+		id := p.in.ids.at(shareOf(uint64(j), n)) // sequences may all begin with the same, and so no step will do
+		if id == p.tokens.padding {
+			continue
+		}
+		k := shareOf(uint64(id), shares)
 		counts[k]++
-		most = max(most, counts[k])
+		sampled, most = sampled+1, max(most, counts[k])
 	}
-	if n := p.in.Len() / step; most > n/workers+n/shares+samples/32 {
+	if most > sampled/workers+sampled/shares+samples/32 {
 		return 0
 	}
 	return shares

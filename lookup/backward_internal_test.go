@@ -38,7 +38,7 @@ func TestRowShares(t *testing.T) {
 		e := &Embedding{weight: rowvec.Matrix{Rows: c.vocab, Cols: c.dim, Stride: c.dim}, padding: c.padding, scale: 1}
 		for _, in := range []Input{Sequence(ids), Sequence(narrow)} {
 			p := pass{Layer: &Layer{tokens: e}, in: in}
-			if p.shares = p.rowShares(c.workers); p.shares != c.shares {
+			if p.shares = p.rowShares(c.workers, work.Most); p.shares != c.shares {
 				t.Errorf("%+v: %d shares", c, p.shares)
 			}
 			of, seen, share := map[uint64]int{}, map[int]bool{}, 0
@@ -88,9 +88,41 @@ func TestRowsOrColumns(t *testing.T) {
 			if p.drops {
 				want = 0
 			}
-			if got := p.rowShares(c.workers); got != want {
+			if got := p.rowShares(c.workers, work.Most); got != want {
 				t.Errorf("%+v: %d shares", c, got)
 			}
+		}
+	}
+}
+
+// TestSampleOfShares: neither what each sequence begins with nor padding looks like a row that most ids choose, but such a row does;
+// and there are no more shares than cores.
+func TestSampleOfShares(t *testing.T) {
+	const n, vocab = 1 << 16, 40000
+	rng := rand.New(rand.NewPCG(3, 4))
+	e := &Embedding{weight: rowvec.Matrix{Rows: vocab, Cols: 64, Stride: 64}, padding: 1}
+	for _, c := range []struct {
+		what   string
+		id     func(i int) int
+		shares int
+	}{
+		{"any", func(int) int { return 2 + rng.IntN(vocab-2) }, 16},
+		{"sequences of 128 that begin with the same", func(i int) int { return 2 + min(i%128, 1)*rng.IntN(vocab-2) }, 16},
+		{"sequences of 77 that begin with the same", func(i int) int { return 2 + min(i%77, 1)*rng.IntN(vocab-2) }, 16},
+		{"half padding", func(i int) int { return 1 + rng.IntN(2)*rng.IntN(vocab-1) }, 16},
+		{"padding alone", func(i int) int { return 1 }, 16},
+		{"a quarter of one row", func(i int) int { return 2 + min(rng.IntN(4), 1)*rng.IntN(vocab-2) }, 0},
+	} {
+		ids := make([]uint64, n)
+		for i := range ids {
+			ids[i] = uint64(c.id(i))
+		}
+		p := pass{Layer: &Layer{tokens: e}, in: Sequence(ids)}
+		if got := p.rowShares(16, 99); got != c.shares {
+			t.Errorf("%s: %d shares", c.what, got)
+		}
+		if got := p.rowShares(99, 16); got != c.shares {
+			t.Errorf("%s, 16 cores: %d shares", c.what, got)
 		}
 	}
 }

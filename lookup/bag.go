@@ -158,8 +158,8 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 
 // parallelElements is the size from which on a second worker pays in a forward pass. A row that is added up takes half the time of one
 // that is copied, and of tables that a second-level cache holds, or nearly, a quarter: of 10,000 x 64 two workers were 0.74, 0.87 and
-// 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi. Where no cache holds
-// the table, it is 768 Ki.
+// 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi. Where
+// half as many lookups are shared as elsewhere, three quarters as many rows are.
 func (b *Bag) parallelElements() int {
 	elements := b.tokens.forwardElements()
 	switch {
@@ -300,7 +300,7 @@ func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error
 	if err := check.Apart(op, "the gradient", grad.all(), "dOut", dOut); err != nil || e.frozen || in.Len() == 0 {
 		return err
 	}
-	s, workers := &grad.batch, e.workersFor(in.Len(), e.gradientElements())
+	s, workers := &grad.batch, e.workersFor(in.Len(), gradientElements(e.Vocab(), e.Dim()))
 	if err := s.group(op, in.ids, e.padding, e.Vocab(), workers); err != nil {
 		return err
 	}

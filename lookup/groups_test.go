@@ -73,6 +73,49 @@ func testGroups(t *testing.T, workers int) {
 	}
 }
 
+// TestChunks: chunks are as many ids, also where there are so many of both that a product is beyond an int of 32 bits.
+func TestChunks(t *testing.T) {
+	for _, c := range [][2]int{{1, 4}, {5, 4}, {3 << 20, 768}, {math.MaxInt32, 1024}} {
+		x, next := together{chunks: c[1]}, 0
+		for chunk := range c[1] {
+			lo, hi := x.span(chunk, c[0])
+			if lo != next || hi < lo || hi-lo > c[0]/c[1]+1 {
+				t.Fatalf("chunk %d of %d, of %d ids: %d to %d", chunk, c[1], c[0], lo, hi)
+			}
+			next = hi
+		}
+		if next != c[0] {
+			t.Errorf("chunks of %d ids end at %d", c[0], next)
+		}
+	}
+}
+
+// TestGroupsPanic: nobody waits for a worker that has ended in a panic, as of ids whose memory cannot be read, and the next call does all.
+func TestGroupsPanic(t *testing.T) {
+	var g groups
+	ids := make([]uint32, 1000)
+	for k := range 30 {
+		if !g.groupTogether(viewOf(ids), -1, 1, 10, 4) || len(g.at) != len(ids) || len(g.ids) != 1 {
+			t.Fatalf("call %d: %d rows of %d places", k, len(g.ids), len(g.at))
+		}
+		x := g.together
+		x.next.Store(0)
+		x.done.Store(0)
+		x.counts = nil // as if there were none
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			x.do(0, 0)
+		}()
+		if x.done.Load() != 1 || !x.changed.Load() {
+			t.Error("others would wait for what has ended")
+		}
+	}
+}
+
 // TestSpan: ranges of any size hold each group once.
 func TestSpan(t *testing.T) {
 	var s sums

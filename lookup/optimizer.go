@@ -12,7 +12,6 @@ import (
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/pages"
-	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
 )
 
@@ -323,7 +322,7 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 		return o.run(0)
 	}
 	f := factors{alpha: e.scale, counts: e.byFrequency}
-	if err := o.batch.group(op, in.ids, e.padding, table.Rows, o.workers); err != nil {
+	if err := o.batch.group(op, in.ids, e.padding, table.Rows, o.workersFor(n)); err != nil {
 		return err
 	}
 	o.once.ids = o.once.ids[:0]
@@ -344,19 +343,24 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 func (o *Optimizer) run(n int) error {
 	step := min(o.steps, math.MaxInt-1) + 1 // whatever SetSteps was told
 	o.now = o.update(step)
-	workers, cols := o.workers, o.parameter.Value.Cols
-	if n < tuning.ParallelGradientElements/cols {
-		workers = 1
-	}
 	if o.self != o { // it is new, or has been moved
 		o.crew, o.self = work.New(o.part), o
 	}
-	err := o.crew.Do(workers, n, leastRows(cols))
+	err := o.crew.Do(o.workersFor(n), n, leastRows(o.parameter.Value.Cols))
 	o.ids, o.grads = nil, rowvec.Matrix{}
 	if err == nil {
 		o.steps = step
 	}
 	return err
+}
+
+// workersFor returns how many workers share n rows, or places.
+func (o *Optimizer) workersFor(n int) int {
+	table := o.parameter.Value
+	if n < gradientElements(table.Rows, table.Cols)/table.Cols {
+		return 1
+	}
+	return o.workers
 }
 
 // update returns what kernels have to be told of step t, counted from 1.

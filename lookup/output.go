@@ -77,7 +77,7 @@ type outputPass struct {
 	dH, grad         rowvec.Matrix
 	ids              view
 	sampled          bool
-	blocks           int // of rows of a dense gradient of all rows, in front of the shares of columns
+	blocks           int // of rows of grad, in front of the shares of columns
 	share, states    int // columns in a share, and hidden states in a group
 	groups           int // of hidden states, each of which has shares of its own
 

@@ -54,7 +54,7 @@ func TestOutput(t *testing.T) {
 				output := must(lookup.NewOutput(tokens))
 				for _, queries := range []int{0, 1, 7, 70} {
 					if queries == 70 && dim != 33 {
-						continue // more than a block of hidden states is slow to define
+						continue // many hidden states are slow to define
 					}
 					h := fill(newMatrix(t, queries, dim), 3)
 					typed, some := randomIDs[int32](601)

@@ -140,26 +140,31 @@ func (e *Embedding) workersFor(n, elements int) int {
 // forwardElements is the size from which on a second worker pays in a forward pass: where no cache holds the table, half of
 // tuning.ParallelElements, unless rows are so short that few of them are more than their ids.
 func (e *Embedding) forwardElements() int {
-	if e.cold() && e.Dim() >= 128 {
+	if cold(e.Vocab(), e.Dim()) && e.Dim() >= 128 {
 		return tuning.ParallelElements / 2
 	}
 	return tuning.ParallelElements
 }
 
-// gradientElements is the same for gradients: less than tuning.ParallelGradientElements where no cache holds the table, and twice as
-// much where it is cached, whose rows cost little more than to go over their ids.
-func (e *Embedding) gradientElements() int {
-	switch {
-	case e.cold():
+// gradientElements is the same for sparse gradients and steps of a table, of fewer rows where no cache holds it.
+func gradientElements(vocab, dim int) int {
+	if cold(vocab, dim) {
 		return 2 * tuning.ParallelGradientElements / 3
-	case e.cached():
-		return 2 * tuning.ParallelGradientElements
 	}
 	return tuning.ParallelGradientElements
 }
 
-// cold reports whether no cache holds the table.
-func (e *Embedding) cold() bool { return e.Vocab()*e.Dim() > tuning.ColdBytes/4 }
+// denseElements is the same for dense gradients: those of a cached table, by columns, cost little more than to go over the ids. Two
+// workers were 0.67 to 0.99 times as fast as one on a Xeon at 1.5 Mi elements of 10,000 x 64, and 1.05 to 1.5 times at 8 Mi.
+func (e *Embedding) denseElements() int {
+	if e.cached() {
+		return 2 * tuning.ParallelGradientElements
+	}
+	return gradientElements(e.Vocab(), e.Dim())
+}
+
+// cold reports whether no cache holds a table.
+func cold(vocab, dim int) bool { return vocab*dim > tuning.ColdBytes/4 }
 
 // cached reports whether a second-level cache holds the table, or nearly.
 func (e *Embedding) cached() bool { return e.Vocab()*e.Dim() <= 3*tuning.CachedBagBytes/4 }

@@ -13,7 +13,7 @@ import (
 // together is what several workers have in common while they form groups. They do the stages of a radix sort one after the other, of
 // which each has as many chunks, and whoever is free takes the next chunk: but none of a stage before all of the last one are done.
 type together struct {
-	*groups
+	g             *groups
 	crew          *work.Crew
 	ids           view
 	except, limit uint64
@@ -42,8 +42,8 @@ const dropped = math.MaxUint64
 // the limit.
 func (g *groups) groupTogether(ids view, except, limit, shift, workers int) bool {
 	t := g.together
-	if t == nil || t.groups != g { // it is new, or g has been moved
-		t = &together{groups: g}
+	if t == nil || t.g != g { // it is new, or g has been moved
+		t = &together{g: g}
 		t.crew = work.New(t.work)
 		g.together = t
 	}
@@ -63,6 +63,7 @@ func (g *groups) groupTogether(ids view, except, limit, shift, workers int) bool
 	_ = t.crew.Do(workers, workers, 1)
 	t.ids = view{}
 	if t.changed.Load() {
+		g.room(0)
 		return false
 	}
 	n, rows := sum(t.kept), sum(t.counts[:workers])
@@ -91,12 +92,22 @@ func (t *together) work(_, _ int) error {
 		}
 		if !t.changed.Load() {
 			t.do(stage, chunk)
+		} else {
+			t.done.Add(1)
 		}
-		t.done.Add(1)
 	}
 }
 
+// do does a chunk. Nobody waits for one that ends in a panic, since ids may be memory that cannot be read, nor goes on with what it has
+// left.
 func (t *together) do(stage, chunk int) {
+	whole := false
+	defer func() {
+		if !whole {
+			t.changed.Store(true)
+		}
+		t.done.Add(1)
+	}()
 	pass := stage / passStages
 	switch {
 	case stage == 0 && t.ids.wide():
@@ -112,19 +123,21 @@ func (t *together) do(stage, chunk int) {
 	default:
 		t.move(pass, chunk)
 	}
+	whole = true
 }
 
 // keysOf returns the keys as they are before a pass, and where the next ones go to.
 func (t *together) keysOf(pass int) (from, to []uint64) {
 	if pass%2 == 0 {
-		return t.spare, t.keys
+		return t.g.spare, t.g.keys
 	}
-	return t.keys, t.spare
+	return t.g.keys, t.g.spare
 }
 
 // span returns where a chunk of n begins and ends.
 func (t *together) span(chunk, n int) (lo, hi int) {
-	return chunk * n / t.chunks, (chunk + 1) * n / t.chunks
+	begin := func(chunk int) int { return int(int64(chunk) * int64(n) / int64(t.chunks)) } // the product may be beyond an int
+	return begin(chunk), begin(chunk + 1)
 }
 
 // countsOf returns the counts of a chunk.
@@ -143,13 +156,13 @@ func packChunk[I uint32 | uint64](t *together, ids []I, chunk int) {
 		id := uint64(ids[i])
 		switch {
 		case id == t.except:
-			t.spare[i] = dropped
+			t.g.spare[i] = dropped
 			continue
 		case id >= t.limit:
 			t.changed.Store(true)
 			return
 		}
-		t.spare[i] = id<<t.shift | uint64(i)
+		t.g.spare[i] = id<<t.shift | uint64(i)
 		counts[id&mask]++
 		kept++
 	}
@@ -222,9 +235,9 @@ func (t *together) fill(pass, chunk int) {
 	lo, hi := t.span(chunk, sum(t.kept))
 	last, row, mask := t.before(keys, lo), sum(t.counts[:chunk]), uint64(1<<t.shift-1)
 	for i := lo; i < hi; i++ {
-		t.at[i] = int(keys[i] & mask)
+		t.g.at[i] = int(keys[i] & mask)
 		if id := keys[i] >> t.shift; id != last {
-			t.groups.ids[row], t.offsets[row] = int(id), i
+			t.g.ids[row], t.g.offsets[row] = int(id), i
 			row, last = row+1, id
 		}
 	}

@@ -66,8 +66,8 @@ var ParallelElements = 1 << 20
 // update by one, who has them all to take from the caches of the others: a step of training took 73 ns per id and not 58.
 var ColdBytes = 64 << 20
 
-// ParallelGradientElements is the same for a backward pass, here shared by columns, for sparse gradients and for steps. At 1, 1.5,
-// 2 and 6 Mi elements:
+// ParallelGradientElements is the same for a backward pass, here shared by columns, for sparse gradients and for steps, but for cold
+// tables, and for dense gradients of cached ones (package lookup). At 1, 1.5, 2 and 6 Mi elements:
 //
 //	dense gradients    uniform              Zipf                 sparse: uniform      Zipf
 //	50,257 x 768       1.44 1.50 1.61 1.19  1.21 1.32 1.40 1.12  1.03 1.40 1.42 1.68  1.22 1.35 1.45 1.52
@@ -84,12 +84,12 @@ var ParallelGradientElements = 1536 << 10
 // 1.19 and 1.50 with 4,096.
 var ParallelRotaryElements = 2 << 20
 
-// ShareColumns is the number of columns up to which workers share dense gradients of tokens by columns, and not by rows, for which
-// the ids are divided first, at 1.6 ns each, and rows of the gradient come with gaps. But workers that have no cache in common slow
+// ShareColumns is the number of columns up to which workers share dense gradients of tokens by columns, but see ShareElements, and not
+// by rows, for which each goes over all ids, and rows of the gradient come with gaps. But workers that have no cache in common slow
 // each other down where they write to different lines of a row. How many times faster than one two workers are on a virtual Zen 5,
-// by columns and by rows, at 1.5 and then at 3 Mi elements, medians of 40 runs in which a line took 40 ns from one core to the
-// other; and of the first table one run that began with 200, at 2 and 4 Mi, and one with 60, by rows with kernels that prefetched
-// nothing and four lines of the rows with gaps:
+// by columns and by rows, when ids were divided by one of them first, at 1.5 and then at 3 Mi elements, medians of 40 runs in which a
+// line took 40 ns from one core to the other; and of the first table one run that began with 200, at 2 and 4 Mi, and one with 60, by
+// rows with kernels that prefetched nothing and four lines of the rows with gaps:
 //
 //	                     uniform                   Zipf
 //	50,257 x 768         1.41 1.25   1.39 1.26     1.34 1.42   1.50 1.52
