@@ -187,9 +187,9 @@ func (c *comparison) compare(stderr io.Writer, done func([]faceOff) error) error
 	return nil
 }
 
-// idle is how long it takes until threads of Python's libraries that wait for more to do have gone to sleep: OpenBLAS's spin for 2^26
-// cycles, and would take the cores from whoever comes next.
-const idle = 50 * time.Millisecond
+// idle is how many samples it takes until threads of Python's libraries that wait for more to do have gone to sleep: OpenBLAS's spin for
+// 2^26 cycles, about 30 ms, and would take the cores from whoever comes next.
+const idle = 12
 
 // rival is one side of a case.
 type rival struct {
@@ -215,7 +215,7 @@ func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
 	for i, r := range rivals {
 		step := func() (time.Duration, error) {
 			if c.Workers > 1 {
-				time.Sleep(idle)
+				time.Sleep(idle * c.sample)
 			}
 			warm := (calls[i] + 2) / 4 // other sides have been at the caches
 			first := next

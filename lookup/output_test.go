@@ -53,11 +53,11 @@ func TestOutput(t *testing.T) {
 				tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Xavier(5), lookup.Scaled(), lookup.Padding(padded), lookup.Workers(workers)))
 				output := must(lookup.NewOutput(tokens))
 				for _, queries := range []int{0, 1, 7, 70} {
-					if queries == 70 && dim != 33 {
+					if queries == 70 && (dim != 33 || workers == 2 || workers == 3) {
 						continue // many hidden states are slow to define
 					}
 					h := fill(newMatrix(t, queries, dim), 3)
-					typed, some := randomIDs[int32](601)
+					typed, some := randomIDs[int32](301)
 					short, few := randomIDs[uint64](9)
 					for _, c := range []struct {
 						in  *lookup.Input
