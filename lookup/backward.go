@@ -71,18 +71,18 @@ func backwardPass(
 		return p.run(op, workers, all, share)
 	}
 	p.task, p.share = sharesRange, share
-	n = p.shares
+	items := p.shares
 	if p.learns(segment) || p.learns(position) {
-		n += parts(all, share)
+		items += parts(all, share)
 	}
-	return p.run(op, workers, n, 1)
+	return p.run(op, workers, items, 1)
 }
 
 // mostShares is the most that rows are divided into. Each share goes over all ids, for 1 ns and more each, and so there are more of
-// them than workers only where a row has more than shareColumns columns for each.
+// them than workers only where a row has more than columnsEach columns for each.
 const (
-	mostShares   = 1024
-	shareColumns = 32
+	mostShares  = 1024
+	columnsEach = 32
 )
 
 // rowShares returns into how many shares of rows workers divide the gradient of tokens on so many cores, or 0 if they share it by
@@ -96,7 +96,7 @@ func (p *pass) rowShares(workers, cores int) int {
 	if dim <= tuning.ShareColumns && (n < tuning.ShareElements/dim || workers < 2*max(4, parts(lines(dim, workers)))) {
 		return 0
 	}
-	shares := min(max(workers, dim/shareColumns), mostShares)
+	shares := min(max(workers, dim/columnsEach), mostShares)
 	const samples = 1024
 	var counts [mostShares]int
 	sampled, most := 0, 0

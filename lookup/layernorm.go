@@ -68,7 +68,7 @@ type normGradients struct {
 var normGradientsPool = sync.Pool{New: func() any { return new(normGradients) }}
 
 // blocks returns the number of blocks of n rows.
-func blocks(n int) int { return (n + normRows - 1) / normRows }
+func blocks(n int) int { return parts(n, normRows) }
 
 // begin has room for the gradients of n rows.
 func (g *normGradients) begin(n, dim int) {

@@ -422,7 +422,7 @@ func (p *search) run(op string) error {
 		workers = 1
 	}
 	p.block = min(tuning.SearchRows, max(outputColumns, searchElements/dim/outputColumns*outputColumns))
-	blocks := (n + p.block - 1) / p.block
+	blocks := parts(n, p.block)
 	workers = work.Busy(workers, blocks, 1)
 	p.screen.begin(p)
 	p.ready(workers)

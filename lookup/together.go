@@ -51,7 +51,7 @@ func (g *groups) groupTogether(ids view, except, limit, shift, workers int) bool
 	width := max(1, bits.Len(uint(limit-1)))
 	t.ids, t.except, t.limit, t.shift, t.chunks = ids, uint64(except), uint64(limit), shift, workers
 	t.digit = digit(width, ids.n/(workers*workers)) // each chunk goes through the counts of all
-	passes := (width + t.digit - 1) / t.digit
+	passes := parts(width, t.digit)
 	t.last = passes*passStages + 1
 	t.counts, t.starts = sized(t.counts, workers<<t.digit), sized(t.starts, workers<<t.digit)
 	t.kept = sized(t.kept, workers)

@@ -62,8 +62,8 @@ var ParallelElements = 1 << 20
 //	50,257 x 768       0.78 1.11 1.46    0.74 1.24 1.52      1.47 1.83 2.01  1.72 2.51 3.11  1.45 1.50 1.55  1.57 2.18 2.63
 //	1,000,000 x 64     1.07 1.42 1.51    1.03 1.12 1.38      1.69 2.41 2.40  2.06 2.88 3.18  1.39 2.17 2.26  1.65 2.19 2.55
 //
-// Gradients and steps at 1 Mi gain 1.25 to 1.51 on two. But 8,192 Zipf ids of 1,000,000 x 64 that 16 workers looked up were slow to
-// update by one, who has them all to take from the caches of the others: a step of training took 73 ns per id and not 58.
+// Gradients and steps at 1 Mi gain 1.25 to 1.51 on two. But with 8,192 Zipf ids of 1,000,000 x 64 looked up by 16 workers, a step of
+// training took 73 ns per id and not 58: one of them updates what is in the caches of all then, or so it seems.
 var ColdBytes = 64 << 20
 
 // ParallelGradientElements is the same for a backward pass, here shared by columns, for sparse gradients and for steps, but for cold
@@ -125,7 +125,8 @@ var ShareElements = 4 << 20
 //	131,072        14.1 12.0 7.54 4.93 4.38    19.6 19.1 7.88 5.92 5.23
 //	524,288        21.5 22.0 6.19 3.61 2.47    28.5 28.1 8.29 4.76 3.14
 //
-// (two are one here: on two cores they took 8.1 together where one took 8.4, of 131,072 ids).
+// (two are one here: on two cores they took 8.1 together where one took 8.4, of 131,072 ids; and workers had a chunk each, of which there
+// is one for 4,096 ids since).
 var SharedKeys = 32 << 10
 
 // LeastElements is what a worker takes at least of the rows of a call. With 16 Ki lookups by two workers took 0.92 to 1.07 of the
