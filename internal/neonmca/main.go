@@ -1,8 +1,8 @@
 // Command neonmca predicts the speed of the NEON kernels where no Arm machine is at hand, and prints the tables of
 // README.md. It takes the instructions from a program built for arm64: the hot loops from its disassembly, whole rows
 // from a trace under qemu. llvm-mca says how many cycles they take on some cores; beside that stand the cycles that the
-// core needs at least to load and store what the instructions load and store. The trace also says how many instructions
-// a call executes for a row, on NEON and on the portable path.
+// core needs at least to load and store what the instructions load and store, and to compute what they compute. The trace also
+// says how many instructions a call executes for a row, on NEON and on the portable path.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,11 +28,12 @@ import (
 
 const module = "github.com/rowvec/rowvec"
 
-// access counts what instructions do to rows: all that moves vector registers. A pair counts as two loads or stores.
-type access struct {
+// effort counts what instructions do with vector registers, scalars in them too. A pair counts as two loads or stores.
+type effort struct {
 	loads, loaded         int // number, bytes
 	stores, small, stored int // number, those of less than 16 bytes, bytes
 	storing               int // store instructions, a pair counted once
+	computed              int // instructions that are neither
 }
 
 // core is one that llvm-mca knows. README.md says where the limits come from.
@@ -39,7 +41,7 @@ type core struct {
 	name     string
 	cpu      string
 	dispatch int // micro-operations per cycle, where llvm's own number is not to be used
-	limit    func(access) float64
+	limit    func(effort) float64
 }
 
 var cores = []core{
@@ -49,41 +51,68 @@ var cores = []core{
 	{"Apple M1", "apple-m1", 0, limitM1},
 }
 
-// limitN1: two pipes; each takes a load, or a store of up to 8 bytes.
-func limitN1(a access) float64 { return float64(a.loads+2*a.stores-a.small) / 2 }
+// limitN1: two pipes; each takes a load, or a store of up to 8 bytes. Two more compute.
+func limitN1(e effort) float64 { return float64(max(e.loads+2*e.stores-e.small, e.computed)) / 2 }
 
-// limitV1: three pipes take loads, and two of these a store or pair of stores each; 32 bytes stored per cycle.
-func limitV1(a access) float64 {
-	return max(float64(a.loads+a.storing)/3, float64(a.storing)/2, float64(a.stored)/32)
+// limitV1: three pipes take loads, and two of these a store or pair of stores each; 32 bytes stored per cycle. Four compute.
+func limitV1(e effort) float64 {
+	return max(float64(e.loads+e.storing)/3, float64(e.storing)/2, float64(e.stored)/32, float64(e.computed)/4)
 }
 
-// limitM1: four pipes, of which three take loads and two take stores.
-func limitM1(a access) float64 {
-	return max(float64(a.loads)/3, float64(a.stores)/2, float64(a.loads+a.stores)/4)
+// limitM1: four pipes, of which three take loads and two take stores. Four more compute.
+func limitM1(e effort) float64 {
+	return max(float64(e.loads)/3, float64(e.stores)/2, float64(e.loads+e.stores)/4, float64(e.computed)/4)
 }
 
-func count(code []asmcheck.Instruction) (a access) {
+// moved matches the vector registers that a load or store moves: one or two, or in braces with their lanes, of which it may move
+// one.
+var moved = regexp.MustCompile(`^(?:([qds])\d+, (?:[qds]\d+, )?\[|\{v(\d+)\.(\d*)([bhsd])(?:[-, ]+v(\d+)\.\w+)?\}(\[)?)`)
+
+// vector matches an operand that is in a vector register.
+var vector = regexp.MustCompile(`^\{?[vqds]\d`)
+
+func count(code []asmcheck.Instruction) (e effort) {
 	for _, in := range code {
-		registers, _, found := strings.Cut(in.Operands, "[")
-		if !found || !strings.ContainsRune("qds", rune(registers[0])) {
+		load, store := strings.HasPrefix(in.Mnemonic, "ld"), strings.HasPrefix(in.Mnemonic, "st")
+		if !load && !store {
+			if slices.ContainsFunc(strings.Split(in.Operands, ", "), vector.MatchString) {
+				e.computed++
+			}
 			continue
 		}
-		n := strings.Count(registers, ",")
-		size := map[byte]int{'q': 16, 'd': 8, 's': 4}[registers[0]]
-		switch {
-		case strings.HasPrefix(in.Mnemonic, "ld"):
-			a.loads += n
-			a.loaded += n * size
-		case strings.HasPrefix(in.Mnemonic, "st"):
-			a.stores += n
-			a.stored += n * size
-			a.storing++
-			if size < 16 {
-				a.small += n
+		m := moved.FindStringSubmatch(in.Operands)
+		if m == nil {
+			continue
+		}
+		n, size := strings.Count(m[0], ", "), map[string]int{"b": 1, "h": 2, "s": 4, "d": 8, "q": 16}[m[1]+m[4]]
+		if m[1] == "" {
+			n = 1
+			if from, to := number(m[2]), number(m[5]); m[5] != "" {
+				n = (to-from+32)%32 + 1
+			}
+			if lanes := number(m[3]); lanes > 0 && m[6] == "" && !strings.HasSuffix(in.Mnemonic, "r") {
+				size *= lanes
 			}
 		}
+		if load {
+			e.loads += n
+			e.loaded += n * size
+			continue
+		}
+		e.stores += n
+		e.stored += n * size
+		e.storing++
+		if size < 16 {
+			e.small += n
+		}
 	}
-	return a
+	return e
+}
+
+// number returns the number that s is, or 0.
+func number(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
 }
 
 // piece is what llvm-mca looks at, and how many cycles it predicts for it on each of cores.
@@ -95,7 +124,7 @@ type piece struct {
 // loop is one without another inside that moves whole vectors.
 type loop struct {
 	function string
-	items    int // floats or ids per iteration
+	items    int // floats that it stores, or loads where it stores none, or ids
 	piece
 }
 
@@ -117,7 +146,7 @@ func inside(a, b [2]int) bool { return a != b && a[0] <= b[0] && b[1] <= a[1] }
 
 // loops returns the hot loops of a function, and the addresses where rows start: those of the loops around others and,
 // where there are such, of loops for short rows beside them; or that of the function.
-func loops(function string, code []asmcheck.Instruction) (found []loop, rows []uint64) {
+func loops(function string, whole bool, code []asmcheck.Instruction) (found []loop, rows []uint64) {
 	branches := backward(code)
 	around := func(b [2]int) bool {
 		return slices.ContainsFunc(branches, func(c [2]int) bool { return inside(b, c) })
@@ -136,7 +165,7 @@ func loops(function string, code []asmcheck.Instruction) (found []loop, rows []u
 			continue
 		}
 		a := count(body)
-		if a.loaded < 16 {
+		if a.loaded+a.stored < 16 {
 			continue
 		}
 		items := a.stored / 4
@@ -147,7 +176,7 @@ func loops(function string, code []asmcheck.Instruction) (found []loop, rows []u
 			items = a.loaded / 4
 		}
 		name := function
-		if outermost && nested {
+		if outermost && nested && whole {
 			name += ", short rows"
 		}
 		if slices.ContainsFunc(body, func(i asmcheck.Instruction) bool { return i.Mnemonic == "prfm" }) {
@@ -163,6 +192,7 @@ type call struct {
 	function    string
 	dim         int
 	prefetching bool
+	whole       bool // it does one row after the other
 	rows        int
 	counters    []uint64 // addresses of the instructions executed
 }
@@ -215,8 +245,8 @@ func scheduling(function string) bool {
 }
 
 // trace runs the program at a level of instructions under qemu.
-func (p *program) trace(qemu, level string) ([]call, error) {
-	cmd := exec.Command(qemu, "-d", "exec,nochain", p.path)
+func (p *program) trace(qemu, level string, dims []string) ([]call, error) {
+	cmd := exec.Command(qemu, append([]string{"-d", "exec,nochain", p.path}, dims...)...)
 	cmd.Env = append(os.Environ(), "ROWVEC_ISA="+level, "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1", "GOGC=off",
 		"QEMU_SINGLESTEP=1", "QEMU_ONE_INSN_PER_TB=1") // the same option by its two names, before qemu 8.1 and since
 	var names bytes.Buffer
@@ -269,7 +299,7 @@ func (p *program) trace(qemu, level string) ([]call, error) {
 	var calls []call
 	for i, line := range strings.Split(strings.TrimSpace(names.String()), "\n") {
 		c := call{}
-		if _, err := fmt.Sscan(line, &c.function, &c.dim, &c.prefetching, &c.rows); err != nil {
+		if _, err := fmt.Sscan(line, &c.function, &c.dim, &c.prefetching, &c.whole, &c.rows); err != nil {
 			return nil, fmt.Errorf("%s: %w", line, err)
 		}
 		if i >= len(runs) {
@@ -296,22 +326,21 @@ func rows(neon, portable []call, code map[string][]asmcheck.Instruction, starts 
 	var all []row
 	for i := 0; i < len(neon); i += 2 {
 		r := row{call: neon[i], neon: more(neon[i], neon[i+1]), portable: more(portable[i], portable[i+1])}
-		started := 0
+		started, ran := 0, false
 		for _, address := range r.counters {
 			if slices.Contains(starts[r.function], address) {
 				started++
 			}
-			if started != 2 { // the second row, since the first may differ
-				continue
-			}
 			f := code[r.function]
-			if n, ok := slices.BinarySearchFunc(f, address, func(in asmcheck.Instruction, address uint64) int {
+			n, ok := slices.BinarySearchFunc(f, address, func(in asmcheck.Instruction, address uint64) int {
 				return cmp.Compare(in.Address, address)
-			}); ok {
+			})
+			ran = ran || ok
+			if ok && started == 2 && r.whole { // the second row, since the first may differ
 				r.code = append(r.code, f[n])
 			}
 		}
-		if len(r.code) == 0 {
+		if !ran || r.whole && len(r.code) == 0 {
 			return nil, fmt.Errorf("%s was not run", r.function)
 		}
 		all = append(all, r)
@@ -424,17 +453,18 @@ func header(columns ...string) {
 }
 
 func main() {
-	mca := flag.String("mca", newest(), "`program` llvm-mca")
+	mca := flag.String("mca", newest(), "`program` llvm-mca, or none for the instructions alone")
 	objdump := flag.String("objdump", "aarch64-linux-gnu-objdump", "GNU objdump for arm64")
 	qemu := flag.String("qemu", "qemu-aarch64-static", "qemu of user mode for arm64")
+	dims := flag.String("dims", "8 64 768", "numbers of `columns`, 8 or a multiple of 64, with blanks in between")
 	flag.Parse()
-	if err := report(*mca, *objdump, *qemu); err != nil {
+	if err := report(*mca, *objdump, *qemu, strings.Fields(*dims)); err != nil {
 		fmt.Fprintln(os.Stderr, "neonmca:", err)
 		os.Exit(1)
 	}
 }
 
-func report(mca, objdump, qemu string) error {
+func report(mca, objdump, qemu string, dims []string) error {
 	dir, err := os.MkdirTemp("", "neonmca")
 	if err != nil {
 		return err
@@ -444,11 +474,11 @@ func report(mca, objdump, qemu string) error {
 	if err != nil {
 		return err
 	}
-	neon, err := p.trace(qemu, "neon")
+	neon, err := p.trace(qemu, "neon", dims)
 	if err != nil {
 		return err
 	}
-	portable, err := p.trace(qemu, "portable")
+	portable, err := p.trace(qemu, "portable", dims)
 	if err != nil {
 		return err
 	}
@@ -468,25 +498,43 @@ func report(mca, objdump, qemu string) error {
 		if len(f) == 0 {
 			return fmt.Errorf("%s is not in the disassembly", c.function)
 		}
-		found, start := loops(c.function, f)
+		found, start := loops(c.function, c.whole, f)
 		code[c.function], starts[c.function], hot = f, start, append(hot, found...)
 	}
 	done, err := rows(neon, portable, code, starts)
 	if err != nil {
 		return err
 	}
+	if mca != "" {
+		if err := predictions(mca, hot, done); err != nil {
+			return err
+		}
+	}
+	fmt.Println("Instructions executed for one row more, or one call more, with all that the public functions do.")
+	fmt.Println()
+	fmt.Println("| function | dim | NEON | portable | ratio |\n| --- | --- | --- | --- | --- |")
+	for _, r := range done {
+		fmt.Printf("| %s | %s | %.0f | %.0f | %.1f |\n", r.function, r.size(), r.neon, r.portable, r.portable/r.neon)
+	}
+	return nil
+}
+
+// predictions prints what llvm-mca says of hot loops and of rows.
+func predictions(mca string, hot []loop, done []row) error {
 	var pieces []*piece
 	for i := range hot {
 		pieces = append(pieces, &hot[i].piece)
 	}
 	for i := range done {
-		pieces = append(pieces, &done[i].piece)
+		if done[i].whole {
+			pieces = append(pieces, &done[i].piece)
+		}
 	}
 	if err := predict(mca, pieces); err != nil {
 		return err
 	}
 
-	fmt.Println("Hot loops, one iteration: cycles predicted / cycles at the load/store limit = ratio. (p): it prefetches.")
+	fmt.Println("Hot loops, one iteration: cycles predicted / cycles at the limit = ratio. (p): it prefetches.")
 	fmt.Println()
 	header("loop", "floats or ids", "instructions")
 	for _, l := range hot {
@@ -496,14 +544,11 @@ func report(mca, objdump, qemu string) error {
 	fmt.Println()
 	header("function", "dim", "instructions")
 	for _, r := range done {
-		fmt.Printf("| %s | %s | %d |%s\n", r.function, r.size(), len(r.code), r.cells())
+		if r.whole {
+			fmt.Printf("| %s | %s | %d |%s\n", r.function, r.size(), len(r.code), r.cells())
+		}
 	}
-	fmt.Println("\nInstructions executed for one row more, or one call more, with all that the public functions do.")
 	fmt.Println()
-	fmt.Println("| function | dim | NEON | portable | ratio |\n| --- | --- | --- | --- | --- |")
-	for _, r := range done {
-		fmt.Printf("| %s | %s | %.0f | %.0f | %.1f |\n", r.function, r.size(), r.neon, r.portable, r.portable/r.neon)
-	}
 	return nil
 }
 
