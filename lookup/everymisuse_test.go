@@ -696,19 +696,18 @@ func TestProductsOf32Bits(t *testing.T) {
 	if math.MaxInt > math.MaxInt32 {
 		t.Skip("takes 64 GiB where int has 64 bits")
 	}
-	const n = 1 << 16
-	weight := rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)}
-	e, ids := must(lookup.FromMatrix(weight)), make([]int32, n)
-	h := rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)}
-	dH := rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)}
-	dLogits := rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)}
-	for name, err := range map[string]error{
-		"NearestTo":             must(lookup.NewSimilarity(e, lookup.Dot)).NearestTo(must(lookup.NewNeighbours(n, 1)), lookup.Sequence(ids)),
-		"BackwardSampledSparse": must(lookup.NewOutput(e)).BackwardSampledSparse(dH, e.NewGradient(), lookup.Sequence(ids), dLogits, h),
-	} {
-		var shape *rowvec.ShapeError
-		if !errors.As(err, &shape) || shape.Got != n {
-			t.Errorf("%s: %v", name, err)
+	for _, n := range []int{1 << 15, 1 << 16} { // n*n float32 are more than a slice can have, and n*n more than an int
+		vector := func() rowvec.Matrix { return rowvec.Matrix{Rows: 1, Cols: n, Stride: n, Data: make([]float32, n)} }
+		e, ids := must(lookup.FromMatrix(vector())), make([]int32, n)
+		output, g := must(lookup.NewOutput(e)), e.NewGradient()
+		for name, err := range map[string]error{
+			"NearestTo":             must(lookup.NewSimilarity(e, lookup.Dot)).NearestTo(must(lookup.NewNeighbours(n, 1)), lookup.Sequence(ids)),
+			"BackwardSampledSparse": output.BackwardSampledSparse(vector(), g, lookup.Sequence(ids), vector(), vector()),
+		} {
+			var shape *rowvec.ShapeError
+			if !errors.As(err, &shape) || shape.Got != n {
+				t.Errorf("%s, %d: %v", name, n, err)
+			}
 		}
 	}
 }

@@ -78,16 +78,16 @@ func (g *groups) room(n int) {
 	g.ids, g.at, g.offsets = sized(g.ids, n), sized(g.at, n), sized(g.offsets, n+1)
 }
 
-// pack sets keys to those of ids but for except, if all of these are below limit.
+// pack sets keys to those of ids but for except, if all are below limit.
 func pack[I uint32 | uint64](keys []uint64, ids []I, except, limit uint64, shift int) ([]uint64, bool) {
 	n := 0
 	for i := range ids {
 		id := uint64(ids[i]) // may have changed since the check; read once
+		if id >= limit {     // also where except is none, which -1 stands for
+			return nil, false
+		}
 		if id == except {
 			continue
-		}
-		if id >= limit {
-			return nil, false
 		}
 		keys[n] = id<<shift | uint64(i)
 		n++

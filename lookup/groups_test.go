@@ -68,8 +68,12 @@ func testGroups(t *testing.T, workers int) {
 			}
 		}
 	}
-	if err := g.group("op", viewOf([]uint32{1, 5, 2}), -1, 5, workers); !errors.Is(err, rowvec.ErrChanged) {
-		t.Errorf("an id that is not below the limit any more: error %v", err)
+	for name, ids := range map[string]view{
+		"5": viewOf([]uint32{1, 5, 2}), "-1": viewOf([]int64{1, -1, 2}), "-1 of 32 bits": viewOf([]int32{1, -1, 2}),
+	} {
+		if err := g.group("op", ids, -1, 5, workers); !errors.Is(err, rowvec.ErrChanged) {
+			t.Errorf("an id that has become %s: error %v", name, err)
+		}
 	}
 	if err := g.group("op", viewOf(make([]uint32, 4)), -1, math.MaxInt, 1); bits.UintSize == 64 && err == nil {
 		t.Error("more rows and ids than there are bits are taken")

@@ -47,7 +47,7 @@ func (g *groups) groupTogether(ids view, except, limit, shift, workers int) bool
 		t.crew = work.New(t.work)
 		g.together = t
 	}
-	workers = min(workers, max(togetherWorkers, ids.n/max(1, tuning.SharedKeys/8))) // a chunk for each
+	workers = min(workers, max(togetherWorkers, ids.n/max(1, tuning.SharedKeys/8)), max(togetherWorkers, runtime.GOMAXPROCS(0))) // a chunk for each
 	width := max(1, bits.Len(uint(limit-1)))
 	t.ids, t.except, t.limit, t.shift, t.chunks = ids, uint64(except), uint64(limit), shift, workers
 	t.digit = digit(width, ids.n/(workers*workers)) // each chunk goes through the counts of all
@@ -155,12 +155,12 @@ func packChunk[I uint32 | uint64](t *together, ids []I, chunk int) {
 	for i := lo; i < hi; i++ {
 		id := uint64(ids[i])
 		switch {
+		case id >= t.limit: // also where except is none, which -1 stands for
+			t.changed.Store(true)
+			return
 		case id == t.except:
 			t.g.spare[i] = dropped
 			continue
-		case id >= t.limit:
-			t.changed.Store(true)
-			return
 		}
 		t.g.spare[i] = id<<t.shift | uint64(i)
 		counts[id&mask]++

@@ -5,10 +5,10 @@ package check
 
 import (
 	"errors"
-	"math"
 	"reflect"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/pages"
 )
 
 // AtLeast reports a value below want.
@@ -110,8 +110,9 @@ func NewMatrix(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
 	return m, err
 }
 
-// Room reports an n of which n*each, with each above 0, overflows, as it can where an int has 32 bits.
-func Room(op, what string, n, each int) error { return AtMost(op, what, n, math.MaxInt/each) }
+// Room reports an n of which n*each float32, with each above 0, are more than a slice can have, as they can be where an int has 32
+// bits.
+func Room(op, what string, n, each int) error { return AtMost(op, what, n, pages.MaxBytes/4/each) }
 
 // Window returns rows [row, row+rows) and columns [col, col+cols) of m, without a copy.
 func Window(m rowvec.Matrix, row, rows, col, cols int) rowvec.Matrix {
