@@ -20,6 +20,7 @@ func init() {
 	forward.Anchors = anchors
 	forward.AddProduct = addProduct
 	forward.DotsAll = dotsAllOf
+	forward.SquareSum = squareSum
 }
 
 // hint says what the rows of a call are a part of.
@@ -154,4 +155,35 @@ func addProductPlain(dst, a, src Matrix, transposed bool) {
 			kernels.AddScaled(dst.Row(i), a.Data[i*row+k*col], src.Row(k))
 		}
 	}
+}
+
+// squareSumPlain is squareSum in plain Go.
+func squareSumPlain(x []float32) float64 {
+	s0, s1, s2, s3, s4, s5, s6, s7 := squares(x, 0)
+	t0, t1, t2, t3, t4, t5, t6, t7 := squares(x, 8)
+	s0, s1, s2, s3 = (s0+t0)+(s4+t4), (s1+t1)+(s5+t5), (s2+t2)+(s6+t6), (s3+t3)+(s7+t7)
+	return (s0 + s2) + (s1 + s3)
+}
+
+// squares returns lanes first to first+7: as many as stay in registers, where an array would not.
+func squares(x []float32, first int) (s0, s1, s2, s3, s4, s5, s6, s7 float64) {
+	square := func(x float32) float64 { return float64(float64(x) * float64(x)) }
+	var padded [8]float32
+	for i := first; i < len(x); i += 16 {
+		p := &padded
+		if len(x)-i >= 8 {
+			p = (*[8]float32)(x[i:])
+		} else {
+			copy(p[:], x[i:])
+		}
+		s0 += square(p[0])
+		s1 += square(p[1])
+		s2 += square(p[2])
+		s3 += square(p[3])
+		s4 += square(p[4])
+		s5 += square(p[5])
+		s6 += square(p[6])
+		s7 += square(p[7])
+	}
+	return
 }

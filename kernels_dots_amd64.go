@@ -51,11 +51,28 @@ func (d *dotArgs) do() int {
 //go:noinline
 func dotLanes(lanes *[16]float32, x, y *float32, n int) { dotLanesAVX2(&lanes[0], x, y, n) }
 
+// squareLanes adds the squares of n elements, a multiple of 16 and no more than a chunk, to the lanes, and prefetches as many from next on.
+//
+//go:noinline
+func squareLanes(lanes *[16]float64, x, next *float32, n int) {
+	if isa.Active() == isa.AVX512 {
+		squareLanesAVX512(&lanes[0], x, next, n)
+	} else {
+		squareLanesAVX2(&lanes[0], x, next, n)
+	}
+}
+
 //go:noescape
 func dotsAVX2(d *dotArgs) (done int)
 
 //go:noescape
 func dotLanesAVX2(lanes, x, y *float32, n int)
+
+//go:noescape
+func squareLanesAVX2(lanes *float64, x, next *float32, n int)
+
+//go:noescape
+func squareLanesAVX512(lanes *float64, x, next *float32, n int)
 
 //go:noescape
 func dotsAVX512(d *dotArgs) (done int)

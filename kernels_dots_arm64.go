@@ -18,8 +18,16 @@ func (d *dotArgs) do() int { return dotsNEON(d) }
 //go:noinline
 func dotLanes(lanes *[16]float32, x, y *float32, n int) { dotLanesNEON(&lanes[0], x, y, n) }
 
+// squareLanes adds the squares of n elements, a multiple of 16 and no more than a chunk, to the lanes, and prefetches as many from next on.
+//
+//go:noinline
+func squareLanes(lanes *[16]float64, x, next *float32, n int) { squareLanesNEON(&lanes[0], x, next, n) }
+
 //go:noescape
 func dotsNEON(d *dotArgs) (done int)
 
 //go:noescape
 func dotLanesNEON(lanes, x, y *float32, n int)
+
+//go:noescape
+func squareLanesNEON(lanes *float64, x, next *float32, n int)

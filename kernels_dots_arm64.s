@@ -320,3 +320,42 @@ block:
 	FSTPQ (F0, F1), (R0)
 	FSTPQ (F2, F3), 32(R0)
 	RET
+
+// SQUARES adds the squares of a vector of floats, as float64, to four lanes. A square of a float32 is exact in float64.
+#define SQUARES(x, wide, low, high) \
+	VFCVTL(x, wide);         \
+	VFCVTL2(x, x);           \
+	VFMUL2D(wide, wide, wide); \
+	VFMUL2D(x, x, x);        \
+	VFADD2D(wide, low, low); \
+	VFADD2D(x, high, high)
+
+// func squareLanesNEON(lanes *float64, x, next *float32, n int)
+// for i := range n { lanes[i%16] += float64(x[i]) * float64(x[i]) }
+TEXT ·squareLanesNEON(SB), NOSPLIT, $0-32
+	MOVD lanes+0(FP), R0
+	MOVD x+8(FP), R7
+	MOVD next+16(FP), R3
+	MOVD n+24(FP), R9
+	FLDPQ (R0), (F0, F1)
+	FLDPQ 32(R0), (F2, F3)
+	FLDPQ 64(R0), (F4, F5)
+	FLDPQ 96(R0), (F6, F7)
+	PCALIGN $16
+block:
+	FLDPQ (R7), (F16, F17)
+	FLDPQ 32(R7), (F18, F19)
+	SQUARES(16, 20, 0, 1)
+	SQUARES(17, 21, 2, 3)
+	SQUARES(18, 22, 4, 5)
+	SQUARES(19, 23, 6, 7)
+	PRFM (R3), PLDL2KEEP
+	ADD  $64, R7
+	ADD  $64, R3
+	SUBS $16, R9
+	BGT  block
+	FSTPQ (F0, F1), (R0)
+	FSTPQ (F2, F3), 32(R0)
+	FSTPQ (F4, F5), 64(R0)
+	FSTPQ (F6, F7), 96(R0)
+	RET

@@ -196,3 +196,29 @@ func longDot(x, y []float32) float32 {
 	}
 	return lanes[0]
 }
+
+// squareSum returns the sum of the squares of x, and has next prefetched, which may be empty, meanwhile, as far as x is long.
+func squareSum(x, next []float32) float64 {
+	whole := len(x) &^ 15
+	if isa.Active() == isa.Portable || whole == 0 {
+		return squareSumPlain(x)
+	}
+	race.Read(unsafe.SliceData(x), whole)
+	var lanes [16]float64
+	for k := 0; k < whole; k += chunkElements {
+		ahead := &x[k]
+		if k < len(next) {
+			ahead = &next[k]
+		}
+		squareLanes(&lanes, &x[k], ahead, min(chunkElements, whole-k))
+	}
+	for k, v := range x[whole:] {
+		lanes[k] += float64(float64(v) * float64(v))
+	}
+	for n := 8; n > 0; n /= 2 {
+		for k := range n {
+			lanes[k] += lanes[k+n]
+		}
+	}
+	return lanes[0]
+}

@@ -554,6 +554,13 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			}, mixed, false)},
 		{"forward.AddProduct", false, chunk, product(false)},
 		{"forward.AddProduct transposed", false, chunk, product(true)},
+		{"forward.SquareSum", false, chunk, func(m *memory, s extent) kernel {
+			x, sum := m.vector(read, s.dim), m.vector(written, 1)
+			return kernel{
+				func() error { sum[0] = float32(forward.SquareSum(x, nil)); return nil },
+				func() { sum[0] = float32(squareSum(x)) },
+			}
+		}},
 		{"Dots", true, less, func(m *memory, s extent) kernel {
 			dst, a := m.matrix(written, s.queries, s.n, 3*s.gap), m.matrix(read, s.queries, s.dim, s.gap)
 			table := m.table(read, s.rows, s.dim, 2*s.gap)

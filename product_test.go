@@ -1,6 +1,7 @@
 package rowvec_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -56,5 +57,50 @@ func TestProducts(t *testing.T) {
 		try(5, 90, 768, 0, true)
 		try(5, 3, 65<<10, 1, false)
 		try(4, 2, 130<<10, 0, true)
+	})
+}
+
+// squareSum is the definition of forward.SquareSum.
+func squareSum(x []float32) float64 {
+	var lanes [16]float64
+	for i, v := range x {
+		lanes[i%16] += float64(float64(v) * float64(v))
+	}
+	for n := 8; n > 0; n /= 2 {
+		for k := range n {
+			lanes[k] += lanes[k+n]
+		}
+	}
+	return lanes[0]
+}
+
+// TestSquareSums holds sums of squares to their definition, of any length, with anything to prefetch, and with infinities and NaN.
+func TestSquareSums(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		try := func(n int) {
+			t.Helper()
+			x := matrix(heap(), rng, 1, n, 0).Data
+			want := squareSum(x)
+			for _, next := range [][]float32{nil, x[n/2:], matrix(heap(), rng, 1, 3, 0).Data} {
+				if got := forward.SquareSum(x, next); math.Float64bits(got) != math.Float64bits(want) && (got == got || want == want) {
+					t.Fatalf("%d elements: %v, want %v", n, got, want)
+				}
+			}
+			for _, bad := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
+				if n > 0 {
+					x[rng.IntN(n)] = float32(bad)
+					if got := forward.SquareSum(x, nil); got-got == 0 {
+						t.Errorf("%d elements, one of them %v: %v", n, bad, got)
+					}
+				}
+			}
+		}
+		for _, n := range dims(0) {
+			try(n)
+		}
+		large(t)
+		try(65<<10 + 5)
+		try(200<<10 + 16)
 	})
 }

@@ -25,7 +25,10 @@
 #define VFDIV4S(m, n, d) WORD $(0x6E20FC00|(m)<<16|(n)<<5|(d)) // fdiv v{d}.4s, v{n}.4s, v{m}.4s
 #define VFSQRT4S(n, d) WORD $(0x6EA1F800|(n)<<5|(d)) // fsqrt v{d}.4s, v{n}.4s
 #define VFMUL2D(m, n, d) WORD $(0x6E60DC00|(m)<<16|(n)<<5|(d)) // fmul v{d}.2d, v{n}.2d, v{m}.2d
+#define VFADD2D(m, n, d) WORD $(0x4E60D400|(m)<<16|(n)<<5|(d)) // fadd v{d}.2d, v{n}.2d, v{m}.2d
 #define VFSUB2D(m, n, d) WORD $(0x4EE0D400|(m)<<16|(n)<<5|(d)) // fsub v{d}.2d, v{n}.2d, v{m}.2d
+#define VFCVTL(n, d) WORD $(0x0E617800|(n)<<5|(d)) // fcvtl v{d}.2d, v{n}.2s
+#define VFCVTL2(n, d) WORD $(0x4E617800|(n)<<5|(d)) // fcvtl2 v{d}.2d, v{n}.4s
 #define VFCVTN(n, d) WORD $(0x0E616800|(n)<<5|(d)) // fcvtn v{d}.2s, v{n}.2d
 #define VFCVTN2(n, d) WORD $(0x4E616800|(n)<<5|(d)) // fcvtn2 v{d}.4s, v{n}.2d
 #define VCMHS4S(m, n, d) WORD $(0x6EA03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.4s, v{n}.4s, v{m}.4s

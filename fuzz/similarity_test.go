@@ -119,11 +119,16 @@ func FuzzSimilarity(f *testing.F) {
 
 // reciprocal returns 1 divided by the length of x, or 0.
 func reciprocal(x []float32) float64 {
-	var lanes [4]float64
+	var lanes [16]float64
 	for i, v := range x {
-		lanes[i%4] += float64(float64(v) * float64(v))
+		lanes[i%16] += float64(float64(v) * float64(v))
 	}
-	length := math.Sqrt((lanes[0] + lanes[2]) + (lanes[1] + lanes[3]))
+	for n := 8; n > 0; n /= 2 {
+		for k := range n {
+			lanes[k] += lanes[k+n]
+		}
+	}
+	length := math.Sqrt(lanes[0])
 	if length == 0 {
 		return 0
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/work"
 )
 
@@ -138,21 +139,22 @@ func (g *Gradient) all() rowvec.Matrix {
 // Scale multiplies the gradient by alpha, each product rounded.
 func (g *Gradient) Scale(alpha float32) { rowvec.Scale(g.values, alpha) }
 
-// Norm returns the Euclidean norm of the gradient. Squares and their sum are float64, added by columns modulo 4 first.
-func (g *Gradient) Norm() float64 {
-	var s squares
-	for i := range len(g.ids) {
-		s.add(g.values[i*g.dim : (i+1)*g.dim])
+// Norm returns the Euclidean norm of the gradient. Squares and their sums are float64: those of a row in 16 lanes, by columns modulo
+// 16, which are added up as those of a dot product are (package kernels), and rows in their order.
+func (g *Gradient) Norm() float64 { return math.Sqrt(g.squares()) }
+
+func (g *Gradient) squares() (sum float64) {
+	for i := range g.ids {
+		sum += forward.SquareSum(g.rows(i, i+1).Data, nil)
 	}
-	return s.root()
+	return sum
 }
 
 // Norm returns the Euclidean norm of several gradients together.
 func Norm(grads ...*Gradient) float64 {
 	sum := 0.0
 	for _, g := range grads {
-		norm := g.Norm()
-		sum += float64(norm * norm)
+		sum += g.squares()
 	}
 	return math.Sqrt(sum)
 }
@@ -348,6 +350,9 @@ func (g *Gradient) use(m rowvec.Matrix, lo int, _ bool) error {
 
 // checkFinite returns what is wrong with a row of the table's gradient, but for the Op.
 func checkFinite(row []float32, id int) *NotFiniteError {
+	if sum := forward.SquareSum(row, nil); sum-sum == 0 {
+		return nil
+	}
 	for j, x := range row {
 		if x-x != 0 {
 			return &NotFiniteError{Row: id, Col: j, Value: x}

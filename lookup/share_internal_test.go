@@ -19,19 +19,33 @@ func TestLowerShares(t *testing.T) {
 	}
 }
 
-// TestSquares: rows of any length go on with the sums of those before them, each column with that of its place modulo 4.
-func TestSquares(t *testing.T) {
-	var got, want squares
-	for n := range 12 {
-		row := make([]float32, n)
-		for k := range row {
-			row[k] = float32(n) + float32(k)/3
-			want[k%4] += float64(float64(row[k]) * float64(row[k]))
+// TestNorms holds norms to sums in their order, and has what is no number in them.
+func TestNorms(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for n := range 40 {
+		x := make([]float32, n)
+		var one, two, largest float64
+		for k := range x {
+			x[k] = float32(n) - float32(k)*1.7
+			one += math.Abs(float64(x[k]))
+			two += float64(x[k]) * float64(x[k])
+			largest = max(largest, math.Abs(float64(x[k])))
 		}
-		got.add(row)
-	}
-	if got != want || got.root() != math.Sqrt((want[0]+want[2])+(want[1]+want[3])) {
-		t.Errorf("sums %v, root %v; want %v", got, got.root(), want)
+		for p, want := range map[float64]float64{1: one, 2: math.Sqrt(two), math.Inf(1): largest} {
+			if got := pNorm(x, nil, p); math.Abs(got-want) > 1e-14*want {
+				t.Errorf("%d elements, p=%v: %v, want %v", n, p, got, want)
+			}
+			for k := range x {
+				old := x[k]
+				for _, bad := range []float32{inf, -inf, nan, -nan} {
+					x[k] = bad
+					if got := pNorm(x, nil, p); !math.IsInf(got, 1) && bad == bad || !math.IsNaN(got) && bad != bad {
+						t.Errorf("%d elements, p=%v, one of them %v: %v", n, p, bad, got)
+					}
+				}
+				x[k] = old
+			}
+		}
 	}
 }
 

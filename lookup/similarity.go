@@ -108,7 +108,7 @@ func (s *Similarity) refreshPart(lo, hi int) error {
 
 // reciprocal returns 1 divided by the length of x, and 0 for that of zeros.
 func reciprocal(x []float32) float64 {
-	length := euclidean(x)
+	length := euclidean(x, nil)
 	if length == 0 {
 		return 0
 	}

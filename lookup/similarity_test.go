@@ -24,11 +24,16 @@ import (
 
 // plainLength is the length of a row by the words of the definition.
 func plainLength(x []float32) float64 {
-	var lanes [4]float64
+	var lanes [16]float64
 	for i, v := range x {
-		lanes[i%4] += float64(float64(v) * float64(v))
+		lanes[i%16] += float64(float64(v) * float64(v))
 	}
-	return math.Sqrt((lanes[0] + lanes[2]) + (lanes[1] + lanes[3]))
+	for n := 8; n > 0; n /= 2 {
+		for k := range n {
+			lanes[k] += lanes[k+n]
+		}
+	}
+	return math.Sqrt(lanes[0])
 }
 
 // plainUnit returns x divided by its length, or zeros.
