@@ -20,7 +20,7 @@ func init() {
 	forward.Anchors = anchors
 	forward.AddProduct = addProduct
 	forward.DotsAll = dotsAllOf
-	forward.SquareSum = squareSum
+	forward.SquaredNorms = squaredNorms
 }
 
 // hint says what the rows of a call are a part of.
@@ -157,12 +157,15 @@ func addProductPlain(dst, a, src Matrix, transposed bool) {
 	}
 }
 
-// squareSumPlain is squareSum in plain Go.
-func squareSumPlain(x []float32) float64 {
-	s0, s1, s2, s3, s4, s5, s6, s7 := squares(x, 0)
-	t0, t1, t2, t3, t4, t5, t6, t7 := squares(x, 8)
-	s0, s1, s2, s3 = (s0+t0)+(s4+t4), (s1+t1)+(s5+t5), (s2+t2)+(s6+t6), (s3+t3)+(s7+t7)
-	return (s0 + s2) + (s1 + s3)
+// squaredNormsPlain is squaredNorms in plain Go.
+func squaredNormsPlain(dst []float64, m *Matrix) {
+	for i := range m.Rows {
+		x := m.Data[i*m.Stride:][:m.Cols]
+		s0, s1, s2, s3, s4, s5, s6, s7 := squares(x, 0)
+		t0, t1, t2, t3, t4, t5, t6, t7 := squares(x, 8)
+		s0, s1, s2, s3 = (s0+t0)+(s4+t4), (s1+t1)+(s5+t5), (s2+t2)+(s6+t6), (s3+t3)+(s7+t7)
+		dst[i] = (s0 + s2) + (s1 + s3)
+	}
 }
 
 // squares returns lanes first to first+7: as many as stay in registers, where an array would not.

@@ -51,14 +51,15 @@ func (d *dotArgs) do() int {
 //go:noinline
 func dotLanes(lanes *[16]float32, x, y *float32, n int) { dotLanesAVX2(&lanes[0], x, y, n) }
 
-// squareLanes adds the squares of n elements, a multiple of 16 and no more than a chunk, to the lanes, and prefetches as many from next on.
+// squareSums sets dst to the sums of squares of so many rows, of so many columns, no more than a chunk together, and prefetches as many from
+// next on. All are above 0.
 //
 //go:noinline
-func squareLanes(lanes *[16]float64, x, next *float32, n int) {
+func squareSums(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32) {
 	if isa.Active() == isa.AVX512 {
-		squareLanesAVX512(&lanes[0], x, next, n)
+		squareSumsAVX512(dst, x, stride, rows, cols, next)
 	} else {
-		squareLanesAVX2(&lanes[0], x, next, n)
+		squareSumsAVX2(dst, x, stride, rows, cols, next)
 	}
 }
 
@@ -69,10 +70,10 @@ func dotsAVX2(d *dotArgs) (done int)
 func dotLanesAVX2(lanes, x, y *float32, n int)
 
 //go:noescape
-func squareLanesAVX2(lanes *float64, x, next *float32, n int)
+func squareSumsAVX2(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
 
 //go:noescape
-func squareLanesAVX512(lanes *float64, x, next *float32, n int)
+func squareSumsAVX512(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
 
 //go:noescape
 func dotsAVX512(d *dotArgs) (done int)

@@ -270,22 +270,58 @@ block:
 	VZEROUPPER
 	RET
 
-// SQUARE_LANES adds the squares of 16 elements at (SI) to their lanes, SQUARES each a vector of these, and prefetches a line of what comes
-// next. A square of a float32 is exact in float64.
-#define SQUARE_LANES(SQUARES, block) \
-	PCALIGN $32;     \
-block: \
-	SQUARES;         \
-	PREFETCHT1 (R8); \
-	ADDQ $64, SI;    \
-	ADDQ $64, R8;    \
-	SUBQ $16, CX;    \
-	JGT  block
+// Sums of squares, of which a float32 has exact ones in float64: 16 lanes, and the tree of dot products.
+//
+// Registers:
+//	DI  sum of the row     R9   row
+//	SI  in the row         R10  bytes between rows
+//	CX  columns left       R11  rows left
+//	R8  to be prefetched   R12  columns
 
-#define SQUARE(off, x, lanes) \
-	VCVTPS2PD off(SI), x;  \
+#define SQUARE_IT(x, lanes) \
 	VMULPD x, x, x;        \
 	VADDPD x, lanes, lanes
+
+#define SQUARE(off, x, lanes) \
+	VCVTPS2PD off(SI), x; \
+	SQUARE_IT(x, lanes)
+
+// SQUARE_ROWS does rows: BLOCK 16 elements at a time, a line, for each of which one is prefetched, TAIL what is left of them, and SUM adds up
+// lanes to X0.
+#define SQUARE_ROWS(CLEAR, BLOCK, TAIL, SUM, row, block, tail, sum) \
+	PCALIGN $32;      \
+row: \
+	MOVQ R9, SI;      \
+	MOVQ R12, CX;     \
+	CLEAR;            \
+	SUBQ $16, CX;     \
+	JLT  tail;        \
+block: \
+	BLOCK;            \
+	PREFETCHT1 (R8);  \
+	ADDQ $64, SI;     \
+	ADDQ $64, R8;     \
+	SUBQ $16, CX;     \
+	JGE  block;       \
+tail: \
+	TESTQ $15, R12;   \
+	JEQ  sum;         \
+	TAIL;             \
+sum: \
+	SUM;              \
+	VMOVSD X0, (DI);  \
+	ADDQ $8, DI;      \
+	ADDQ R10, R9;     \
+	DECQ R11;         \
+	JNE  row;         \
+	VZEROUPPER
+
+// SUM_OF_FOUR adds up the lanes in Y0.
+#define SUM_OF_FOUR \
+	VEXTRACTF128 $1, Y0, X1; \
+	VADDPD X1, X0, X0;       \
+	VUNPCKHPD X0, X0, X1;    \
+	VADDSD X1, X0, X0
 
 #define SQUARES_AVX2 \
 	SQUARE(0, Y4, Y0);  \
@@ -293,44 +329,90 @@ block: \
 	SQUARE(32, Y6, Y2); \
 	SQUARE(48, Y7, Y3)
 
-// func squareLanesAVX2(lanes *float64, x, next *float32, n int)
-// for i := range n { lanes[i%16] += float64(x[i]) * float64(x[i]) }
-TEXT ·squareLanesAVX2(SB), NOSPLIT, $0-32
-	MOVQ lanes+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ next+16(FP), R8
-	MOVQ n+24(FP), CX
-	VMOVUPD (DI), Y0
-	VMOVUPD 32(DI), Y1
-	VMOVUPD 64(DI), Y2
-	VMOVUPD 96(DI), Y3
-	SQUARE_LANES(SQUARES_AVX2, block)
-	VMOVUPD Y0, (DI)
-	VMOVUPD Y1, 32(DI)
-	VMOVUPD Y2, 64(DI)
-	VMOVUPD Y3, 96(DI)
-	VZEROUPPER
+// LAST_SQUARES_AVX2 has the last eights of lanes change places behind the first eight columns: what adds them up does not notice. DX and Y15
+// are for LAST_LANES.
+#define LAST_SQUARES_AVX2(few, sum) \
+	TESTQ $8, R12;                     \
+	JEQ  few;                          \
+	SQUARE(0, Y4, Y0);                 \
+	SQUARE(16, Y5, Y1);                \
+	TESTQ $7, R12;                     \
+	JEQ  sum;                          \
+	VMOVAPD Y0, Y4;                    \
+	VMOVAPD Y1, Y5;                    \
+	VMOVAPD Y2, Y0;                    \
+	VMOVAPD Y3, Y1;                    \
+	VMOVAPD Y4, Y2;                    \
+	VMOVAPD Y5, Y3;                    \
+few: \
+	VMOVUPS 64(DX), Y15;               \
+	LAST_LANES(-32(R9)(R12*4), (DX), Y15, Y4); \
+	VCVTPS2PD X4, Y5;                  \
+	VEXTRACTF128 $1, Y4, X4;           \
+	VCVTPS2PD X4, Y6;                  \
+	SQUARE_IT(Y5, Y0);                 \
+	SQUARE_IT(Y6, Y1)
+
+#define SUM_OF_SQUARES_AVX2 \
+	VADDPD Y2, Y0, Y0; \
+	VADDPD Y3, Y1, Y1; \
+	VADDPD Y1, Y0, Y0; \
+	SUM_OF_FOUR
+
+// func squareSumsAVX2(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
+// for i := range rows { for j := range cols { dst[i] += x[i][j] * x[i][j] } }
+TEXT ·squareSumsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), R9
+	MOVQ stride+16(FP), R10
+	MOVQ rows+24(FP), R11
+	MOVQ cols+32(FP), R12
+	MOVQ next+40(FP), R8
+	MOVQ R12, AX
+	LAST_LANES_BEGIN(DX, CX)
+	SQUARE_ROWS(CLEAR4(Y0, Y1, Y2, Y3), SQUARES_AVX2, LAST_SQUARES_AVX2(few, sum), SUM_OF_SQUARES_AVX2, row, block, tail, sum)
 	RET
 
 // AVX-512
+
+#define CLEAR_SQUARES_AVX512 \
+	VPXORD Z0, Z0, Z0; \
+	VPXORD Z1, Z1, Z1
 
 #define SQUARES_AVX512 \
 	SQUARE(0, Z2, Z0);  \
 	SQUARE(32, Z3, Z1)
 
-// func squareLanesAVX512(lanes *float64, x, next *float32, n int)
-// for i := range n { lanes[i%16] += float64(x[i]) * float64(x[i]) }
-TEXT ·squareLanesAVX512(SB), NOSPLIT, $0-32
-	MOVQ lanes+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ next+16(FP), R8
-	MOVQ n+24(FP), CX
-	VMOVUPD (DI), Z0
-	VMOVUPD 64(DI), Z1
-	SQUARE_LANES(SQUARES_AVX512, block)
-	VMOVUPD Z0, (DI)
-	VMOVUPD Z1, 64(DI)
-	VZEROUPPER
+#define LAST_SQUARES_AVX512 \
+	VMOVUPS.Z (SI), K1, Z4;     \
+	VEXTRACTF64X4 $1, Z4, Y5;   \
+	VCVTPS2PD Y4, Z2;           \
+	VCVTPS2PD Y5, Z3;           \
+	SQUARE_IT(Z2, Z0);          \
+	SQUARE_IT(Z3, Z1)
+
+#define SUM_OF_SQUARES_AVX512 \
+	VADDPD Z1, Z0, Z0;        \
+	VEXTRACTF64X4 $1, Z0, Y1; \
+	VADDPD Y1, Y0, Y0;        \
+	SUM_OF_FOUR
+
+// func squareSumsAVX512(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
+// for i := range rows { for j := range cols { dst[i] += x[i][j] * x[i][j] } }
+TEXT ·squareSumsAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), R9
+	MOVQ stride+16(FP), R10
+	MOVQ rows+24(FP), R11
+	MOVQ cols+32(FP), R12
+	MOVQ next+40(FP), R8
+	MOVQ R12, CX
+	ANDL $15, CX
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVW AX, K1
+	SQUARE_ROWS(CLEAR_SQUARES_AVX512, SQUARES_AVX512, LAST_SQUARES_AVX512, SUM_OF_SQUARES_AVX512, row, block, tail, sum)
 	RET
 
 #define ALL_LANES_AVX512(row, to) VMOVUPS (row)(DX*1), to

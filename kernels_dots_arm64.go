@@ -18,10 +18,13 @@ func (d *dotArgs) do() int { return dotsNEON(d) }
 //go:noinline
 func dotLanes(lanes *[16]float32, x, y *float32, n int) { dotLanesNEON(&lanes[0], x, y, n) }
 
-// squareLanes adds the squares of n elements, a multiple of 16 and no more than a chunk, to the lanes, and prefetches as many from next on.
+// squareSums sets dst to the sums of squares of so many rows, of so many columns, no more than a chunk together, and prefetches as many from
+// next on. All are above 0.
 //
 //go:noinline
-func squareLanes(lanes *[16]float64, x, next *float32, n int) { squareLanesNEON(&lanes[0], x, next, n) }
+func squareSums(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32) {
+	squareSumsNEON(dst, x, stride, rows, cols, next)
+}
 
 //go:noescape
 func dotsNEON(d *dotArgs) (done int)
@@ -30,4 +33,4 @@ func dotsNEON(d *dotArgs) (done int)
 func dotLanesNEON(lanes, x, y *float32, n int)
 
 //go:noescape
-func squareLanesNEON(lanes *float64, x, next *float32, n int)
+func squareSumsNEON(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)

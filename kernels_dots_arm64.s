@@ -321,27 +321,48 @@ block:
 	FSTPQ (F2, F3), 32(R0)
 	RET
 
-// SQUARES adds the squares of a vector of floats, as float64, to four lanes. A square of a float32 is exact in float64.
-#define SQUARES(x, wide, low, high) \
-	VFCVTL(x, wide);         \
-	VFCVTL2(x, x);           \
+// Sums of squares, of which a float32 has exact ones in float64: 16 lanes in V0 to V7, and the tree of dot products.
+//
+// Registers:
+//	R0  sum of the row       R5  bytes between rows
+//	R7  in the row           R6  rows left
+//	R9  columns left         R8  columns
+//	R3  to be prefetched     R4  row
+
+// TWO_SQUARES adds the squares of the first two of a vector, as float64, to two lanes, SQUARES those of all to four.
+#define TWO_SQUARES(x, wide, lanes) \
+	VFCVTL(x, wide);           \
 	VFMUL2D(wide, wide, wide); \
-	VFMUL2D(x, x, x);        \
-	VFADD2D(wide, low, low); \
+	VFADD2D(wide, lanes, lanes)
+
+#define SQUARES(x, wide, low, high) \
+	TWO_SQUARES(x, wide, low); \
+	VFCVTL2(x, x);             \
+	VFMUL2D(x, x, x);          \
 	VFADD2D(x, high, high)
 
-// func squareLanesNEON(lanes *float64, x, next *float32, n int)
-// for i := range n { lanes[i%16] += float64(x[i]) * float64(x[i]) }
-TEXT ·squareLanesNEON(SB), NOSPLIT, $0-32
-	MOVD lanes+0(FP), R0
-	MOVD x+8(FP), R7
-	MOVD next+16(FP), R3
-	MOVD n+24(FP), R9
-	FLDPQ (R0), (F0, F1)
-	FLDPQ 32(R0), (F2, F3)
-	FLDPQ 64(R0), (F4, F5)
-	FLDPQ 96(R0), (F6, F7)
+// EXCHANGE has lanes change places: what adds them up does not notice.
+#define EXCHANGE(a, b) \
+	VMOV a.B16, V16.B16; \
+	VMOV b.B16, a.B16;   \
+	VMOV V16.B16, b.B16
+
+// func squareSumsNEON(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
+// for i := range rows { for j := range cols { dst[i] += x[i][j] * x[i][j] } }
+TEXT ·squareSumsNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R4
+	MOVD stride+16(FP), R5
+	MOVD rows+24(FP), R6
+	MOVD cols+32(FP), R8
+	MOVD next+40(FP), R3
 	PCALIGN $16
+row:
+	MOVD R4, R7
+	CLEAR4(V0, V1, V2, V3)
+	CLEAR4(V4, V5, V6, V7)
+	SUBS $16, R8, R9
+	BLT  eight
 block:
 	FLDPQ (R7), (F16, F17)
 	FLDPQ 32(R7), (F18, F19)
@@ -353,9 +374,51 @@ block:
 	ADD  $64, R7
 	ADD  $64, R3
 	SUBS $16, R9
-	BGT  block
-	FSTPQ (F0, F1), (R0)
-	FSTPQ (F2, F3), 32(R0)
-	FSTPQ (F4, F5), 64(R0)
-	FSTPQ (F6, F7), 96(R0)
+	BGE  block
+eight:
+	TBZ  $3, R8, four
+	FLDPQ (R7), (F16, F17)
+	SQUARES(16, 20, 0, 1)
+	SQUARES(17, 21, 2, 3)
+	ADD  $32, R7
+	EXCHANGE(V0, V4)
+	EXCHANGE(V1, V5)
+	EXCHANGE(V2, V6)
+	EXCHANGE(V3, V7)
+four:
+	TBZ  $2, R8, two
+	FMOVQ (R7), F16
+	SQUARES(16, 20, 0, 1)
+	ADD  $16, R7
+	EXCHANGE(V0, V2)
+	EXCHANGE(V1, V3)
+	EXCHANGE(V4, V6)
+	EXCHANGE(V5, V7)
+two:
+	TBZ  $1, R8, one
+	FMOVD (R7), F16
+	TWO_SQUARES(16, 20, 0)
+	TBZ  $0, R8, sum
+	FMOVS 8(R7), F16
+	TWO_SQUARES(16, 20, 1)
+	B    sum
+one:
+	TBZ  $0, R8, sum
+	FMOVS (R7), F16
+	TWO_SQUARES(16, 20, 0)
+sum:
+	VFADD2D(4, 0, 0)
+	VFADD2D(5, 1, 1)
+	VFADD2D(6, 2, 2)
+	VFADD2D(7, 3, 3)
+	VFADD2D(2, 0, 0)
+	VFADD2D(3, 1, 1)
+	VFADD2D(1, 0, 0)
+	VEXT $8, V0.B16, V0.B16, V1.B16
+	FADDD F1, F0, F0
+	FMOVD F0, (R0)
+	ADD  $8, R0
+	ADD  R5, R4
+	SUBS $1, R6
+	BNE  row
 	RET

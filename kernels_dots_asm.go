@@ -197,28 +197,21 @@ func longDot(x, y []float32) float32 {
 	return lanes[0]
 }
 
-// squareSum returns the sum of the squares of x, and has next prefetched, which may be empty, meanwhile, as far as x is long.
-func squareSum(x, next []float32) float64 {
-	whole := len(x) &^ 15
-	if isa.Active() == isa.Portable || whole == 0 {
-		return squareSumPlain(x)
+// squaredNorms sets dst to the sum of the squares of each row of m, and has next prefetched, which may be empty, meanwhile, as far as m is
+// long.
+func squaredNorms(dst []float64, m Matrix, next []float32) {
+	if isa.Active() == isa.Portable || m.Cols < 8 || m.Cols > chunkElements { // AVX2 takes a tail out of eight columns
+		squaredNormsPlain(dst, &m)
+		return
 	}
-	race.Read(unsafe.SliceData(x), whole)
-	var lanes [16]float64
-	for k := 0; k < whole; k += chunkElements {
-		ahead := &x[k]
-		if k < len(next) {
-			ahead = &next[k]
+	race.ReadMatrix(&m)
+	most := min(chunkRows, chunkElements/m.Cols)
+	for i := 0; i < m.Rows; i += most {
+		x := &m.Data[i*m.Stride]
+		ahead := x
+		if i == 0 && len(next) > 0 {
+			ahead = &next[0]
 		}
-		squareLanes(&lanes, &x[k], ahead, min(chunkElements, whole-k))
+		squareSums(&dst[i], x, uintptr(m.Stride)*4, min(most, m.Rows-i), m.Cols, ahead)
 	}
-	for k, v := range x[whole:] {
-		lanes[k] += float64(float64(v) * float64(v))
-	}
-	for n := 8; n > 0; n /= 2 {
-		for k := range n {
-			lanes[k] += lanes[k+n]
-		}
-	}
-	return lanes[0]
 }

@@ -8,4 +8,4 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int { return kernels.Dots(*dst, 
 
 func dotsAll(dst, a, table *Matrix, _ int) { kernels.DotsAll(*dst, *a, *table) }
 
-func squareSum(x, _ []float32) float64 { return squareSumPlain(x) }
+func squaredNorms(dst []float64, m Matrix, _ []float32) { squaredNormsPlain(dst, &m) }

@@ -554,11 +554,16 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			}, mixed, false)},
 		{"forward.AddProduct", false, chunk, product(false)},
 		{"forward.AddProduct transposed", false, chunk, product(true)},
-		{"forward.SquareSum", false, chunk, func(m *memory, s extent) kernel {
-			x, sum := m.vector(read, s.dim), m.vector(written, 1)
+		{"forward.SquaredNorms", false, chunk, func(m *memory, s extent) kernel {
+			x, norms := m.matrix(read, s.n, s.dim, s.gap), place[float64](m, written, 1, s.n, 0)
 			return kernel{
-				func() error { sum[0] = float32(forward.SquareSum(x, nil)); return nil },
-				func() { sum[0] = float32(squareSum(x)) },
+				func() error {
+					if s.dim > 0 { // layers have none without
+						forward.SquaredNorms(norms, x, nil)
+					}
+					return nil
+				},
+				func() { defineSquaredNorms(norms, x) },
 			}
 		}},
 		{"Dots", true, less, func(m *memory, s extent) kernel {

@@ -3,6 +3,7 @@ package rowvec_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -60,47 +61,64 @@ func TestProducts(t *testing.T) {
 	})
 }
 
-// squareSum is the definition of forward.SquareSum.
-func squareSum(x []float32) float64 {
-	var lanes [16]float64
-	for i, v := range x {
-		lanes[i%16] += float64(float64(v) * float64(v))
-	}
-	for n := 8; n > 0; n /= 2 {
-		for k := range n {
-			lanes[k] += lanes[k+n]
+// defineSquaredNorms is the definition of forward.SquaredNorms.
+func defineSquaredNorms(dst []float64, m rowvec.Matrix) {
+	for r := range m.Rows {
+		var lanes [16]float64
+		for i, v := range m.Row(r) {
+			lanes[i%16] += float64(float64(v) * float64(v))
 		}
+		for n := 8; n > 0; n /= 2 {
+			for k := range n {
+				lanes[k] += lanes[k+n]
+			}
+		}
+		dst[r] = lanes[0]
 	}
-	return lanes[0]
 }
 
-// TestSquareSums holds sums of squares to their definition, of any length, with anything to prefetch, and with infinities and NaN.
-func TestSquareSums(t *testing.T) {
+// TestSquaredNorms holds sums of squares to their definition, of any length, with anything to prefetch; and none is finite where an element
+// is not.
+func TestSquaredNorms(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
-		try := func(n int) {
+		try := func(n, cols, gap int) {
 			t.Helper()
-			x := matrix(heap(), rng, 1, n, 0).Data
-			want := squareSum(x)
-			for _, next := range [][]float32{nil, x[n/2:], matrix(heap(), rng, 1, 3, 0).Data} {
-				if got := forward.SquareSum(x, next); math.Float64bits(got) != math.Float64bits(want) && (got == got || want == want) {
-					t.Fatalf("%d elements: %v, want %v", n, got, want)
+			m := matrix(heap(), rng, n, cols, gap)
+			for i := range m.Data {
+				m.Data[i] = float32(math.Ldexp(rng.NormFloat64(), rng.IntN(30)))
+			}
+			got, want := make([]float64, n+1), make([]float64, n+1)
+			got[n], want[n] = 5, 5
+			defineSquaredNorms(want, m)
+			for _, next := range [][]float32{nil, m.Data[n/2:], make([]float32, 3)} {
+				clear(got[:n])
+				if forward.SquaredNorms(got[:n], m, next); !slices.Equal(got, want) {
+					t.Fatalf("%d rows of %d and %d apart: %v, want %v", n, cols, gap, got, want)
 				}
 			}
 			for _, bad := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
-				if n > 0 {
-					x[rng.IntN(n)] = float32(bad)
-					if got := forward.SquareSum(x, nil); got-got == 0 {
-						t.Errorf("%d elements, one of them %v: %v", n, bad, got)
+				i := rng.IntN(n)
+				x := &m.Row(i)[rng.IntN(cols)]
+				old := *x
+				*x = float32(bad)
+				forward.SquaredNorms(got[:n], m, nil)
+				for k := range n {
+					if finite := got[k]-got[k] == 0; finite != (k != i) {
+						t.Errorf("%d rows of %d, one of them with %v: the sum of row %d is %v", n, cols, bad, k, got[k])
 					}
 				}
+				*x = old
 			}
 		}
-		for _, n := range dims(0) {
-			try(n)
+		for _, cols := range dims(1) {
+			try(1, cols, 0)
+			try(1+cols%4, cols, cols%3)
 		}
+		try(1030, 3, 1)
+		try(1030, 17, 0)
 		large(t)
-		try(65<<10 + 5)
-		try(200<<10 + 16)
+		try(2, 65<<10+5, 1)
+		try(3, 64<<10, 0)
 	})
 }

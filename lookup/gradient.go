@@ -8,7 +8,6 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
-	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/work"
 )
 
@@ -141,20 +140,13 @@ func (g *Gradient) Scale(alpha float32) { rowvec.Scale(g.values, alpha) }
 
 // Norm returns the Euclidean norm of the gradient. Squares and their sums are float64: those of a row in 16 lanes, by columns modulo
 // 16, which are added up as those of a dot product are (package kernels), and rows in their order.
-func (g *Gradient) Norm() float64 { return math.Sqrt(g.squares()) }
-
-func (g *Gradient) squares() (sum float64) {
-	for i := range g.ids {
-		sum += forward.SquareSum(g.rows(i, i+1).Data, nil)
-	}
-	return sum
-}
+func (g *Gradient) Norm() float64 { return math.Sqrt(squares(g.Values())) }
 
 // Norm returns the Euclidean norm of several gradients together.
 func Norm(grads ...*Gradient) float64 {
 	sum := 0.0
 	for _, g := range grads {
-		sum += g.squares()
+		sum += squares(g.Values())
 	}
 	return math.Sqrt(sum)
 }
@@ -350,9 +342,6 @@ func (g *Gradient) use(m rowvec.Matrix, lo int, _ bool) error {
 
 // checkFinite returns what is wrong with a row of the table's gradient, but for the Op.
 func checkFinite(row []float32, id int) *NotFiniteError {
-	if sum := forward.SquareSum(row, nil); sum-sum == 0 {
-		return nil
-	}
 	for j, x := range row {
 		if x-x != 0 {
 			return &NotFiniteError{Row: id, Col: j, Value: x}

@@ -18,10 +18,11 @@ func (e *Embedding) renormalise(op string, ids view) error {
 	if err := g.group(op, ids, -1, e.Vocab(), 1); err != nil {
 		return err
 	}
+	ahead := max(1, aheadElements/e.Dim())
 	for i, id := range g.ids {
 		row, next := e.weight.Row(id), []float32(nil)
-		if i+1 < len(g.ids) {
-			next = e.weight.Row(g.ids[i+1])
+		if i+ahead < len(g.ids) {
+			next = e.weight.Row(g.ids[i+ahead])
 		}
 		if norm := pNorm(row, next, e.norm); norm > e.maxNorm {
 			rowvec.Scale(row, float32(e.maxNorm/(norm+1e-7)))
@@ -30,8 +31,40 @@ func (e *Embedding) renormalise(op string, ids view) error {
 	return nil
 }
 
+// aheadElements is how many elements ahead of the row whose norm is taken, in rows, the one that is prefetched is.
+const aheadElements = 1 << 10
+
+// normBlock is the number of rows whose norms are taken by one call.
+const normBlock = 256
+
+var normBuffers = sync.Pool{New: func() any { return new([normBlock]float64) }}
+
+// squares returns the sum over the rows of m, from the first on, of the sum of the squares of each.
+func squares(m rowvec.Matrix) (sum float64) {
+	buffer := normBuffers.Get().(*[normBlock]float64)
+	defer normBuffers.Put(buffer)
+	for i := 0; i < m.Rows; i += normBlock {
+		n := min(normBlock, m.Rows-i)
+		forward.SquaredNorms(buffer[:n], rows(m, i, i+n), nil)
+		for _, x := range buffer[:n] {
+			sum += x
+		}
+	}
+	return sum
+}
+
 // euclidean returns the length of x, and has next prefetched meanwhile.
-func euclidean(x, next []float32) float64 { return math.Sqrt(forward.SquareSum(x, next)) }
+func euclidean(x, next []float32) float64 {
+	buffer := normBuffers.Get().(*[normBlock]float64)
+	defer normBuffers.Put(buffer)
+	forward.SquaredNorms(buffer[:1], rowOf(x), next)
+	return math.Sqrt(buffer[0])
+}
+
+// rowOf returns the matrix whose only row x is.
+func rowOf(x []float32) rowvec.Matrix {
+	return rowvec.Matrix{Rows: 1, Cols: len(x), Data: x, Stride: len(x)}
+}
 
 // pNorm returns the p-norm of x, with the same bits everywhere, and may have next prefetched meanwhile.
 func pNorm(x, next []float32, p float64) float64 {

@@ -100,15 +100,16 @@ func (s *Similarity) Refresh() {
 }
 
 func (s *Similarity) refreshPart(lo, hi int) error {
-	for i := lo; i < hi; i++ {
-		s.reciprocals[i] = reciprocal(s.tokens.weight.Row(i))
+	all := s.reciprocals[lo:hi]
+	forward.SquaredNorms(all, rows(s.tokens.weight, lo, hi), nil)
+	for i, square := range all {
+		all[i] = reciprocal(math.Sqrt(square))
 	}
 	return nil
 }
 
-// reciprocal returns 1 divided by the length of x, and 0 for that of zeros.
-func reciprocal(x []float32) float64 {
-	length := euclidean(x, nil)
+// reciprocal returns 1 divided by a length, and 0 for that of zeros.
+func reciprocal(length float64) float64 {
 	if length == 0 {
 		return 0
 	}
@@ -246,7 +247,7 @@ func (s *Similarity) Analogy(dst *Neighbours, in Input) error {
 			if !ok {
 				return changed(op)
 			}
-			factor := sign * reciprocal(row)
+			factor := sign * reciprocal(euclidean(row, nil))
 			for j, x := range row {
 				p.sums[j] += float64(float64(x) * factor)
 			}
@@ -270,7 +271,7 @@ func (s *Similarity) Analogy(dst *Neighbours, in Input) error {
 
 // unit sets dst to x divided by its length.
 func unit(dst, x []float32) {
-	factor := reciprocal(x)
+	factor := reciprocal(euclidean(x, nil))
 	for i, v := range x {
 		dst[i] = float32(float64(v) * factor)
 	}
