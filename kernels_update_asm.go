@@ -115,7 +115,7 @@ func takesPlaces(u *forward.Update) bool {
 		return cols >= squareColumns && cols <= updateElements
 	}
 	gaps, n := gapsOf(u.Places)
-	return u.Method != forward.SGD || u.Decay != 0 || !fullWidth() || cols > endColumns || 2*gaps > 3*n
+	return u.Method != forward.SGD || u.Decay != 0 || !fullWidth() || cols > endColumns || gaps < 0 || 2*gaps > 3*n
 }
 
 // run does n rows of cols elements with update k and returns the number of rows done.

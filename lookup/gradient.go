@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/work"
 )
 
@@ -15,6 +16,9 @@ import (
 // order, with the sum of what its occurrences give. It takes the memory and the time of the batch, whatever the size of
 // the table: it is what nn.Embedding(sparse=True) leaves in .grad, coalesced. It keeps its memory when it is cleared, so
 // that in steady state nothing is allocated.
+//
+// Each further batch that is added takes its own time too, and 16 bytes to be moved for each row that there is. Rows are put in order
+// once Values or AddTo need them so, which takes a copy of them, and as much memory again; steps and norms take them as they are.
 //
 // The sums of a batch start from +0 and follow the order of the ids, so a gradient has the same bits on every machine and
 // for any number of workers, and those of a dense one that was zero before. A Gradient may be in one call at a time, and must
@@ -24,10 +28,14 @@ type Gradient struct {
 	table  int // rows
 	dim    int
 	ids    []int
-	values []float32
+	values []float32 // a row for each
+	order  []int     // the number of its row in values; empty where rows are in the order of ids
+	spare  []float32 // values that have been put in order, or are to be
 
 	batch  sums
-	slots  []int     // the row of the gradient that each group of the batch has
+	slots  []int     // the row of values that each group of the batch has
+	summed bool      // values hold what sums of the batch are
+	norms  []float64 // of rows of values, squared
 	places []int     // positions of a batch, where they are what ids of the table are
 	extra  []float32 // rows of a batch that are nobody else's
 	finite bool
@@ -61,14 +69,32 @@ func (g *Gradient) IDs() []int { return g.ids }
 
 // Values returns the gradients of the rows that have been touched, (Len, dim), in their order, without a copy. They may be
 // written to, and are valid until the gradient changes.
-func (g *Gradient) Values() rowvec.Matrix { return g.rows(0, len(g.ids)) }
+func (g *Gradient) Values() rowvec.Matrix {
+	g.settle()
+	return g.rows(0, len(g.ids))
+}
 
+// settle puts rows in the order of ids.
+func (g *Gradient) settle() {
+	if len(g.order) == 0 {
+		return
+	}
+	n := len(g.values)
+	g.spare = sized(g.spare, n)
+	to := rowvec.Matrix{Rows: len(g.ids), Cols: g.dim, Data: g.spare, Stride: g.dim}
+	if err := rowvec.Gather(to, g.rows(0, len(g.ids)), g.order); err != nil {
+		panic(err) // a Gradient in two calls at a time
+	}
+	g.values, g.spare, g.order = g.spare, g.values, g.order[:0]
+}
+
+// rows returns rows of values, in whatever order they are.
 func (g *Gradient) rows(lo, hi int) rowvec.Matrix {
 	return rowvec.Matrix{Rows: hi - lo, Cols: g.dim, Data: g.values[lo*g.dim : hi*g.dim], Stride: g.dim}
 }
 
 // Clear makes the gradient empty, at no cost.
-func (g *Gradient) Clear() { g.ids, g.values = g.ids[:0], g.values[:0] }
+func (g *Gradient) Clear() { g.ids, g.values, g.order = g.ids[:0], g.values[:0], g.order[:0] }
 
 // CheckFinite has whatever adds to the gradient, or sets it, refuse sums and elements that are infinite or NaN, if on is true: they
 // return a NotFiniteError and leave the gradient as it was. Otherwise, as from the start, these are kept, as in PyTorch.
@@ -95,13 +121,14 @@ func (g *Gradient) AddTo(dense rowvec.Matrix) error {
 	if err := check.Shape(op, "dense", dense, g.table, g.dim); err != nil {
 		return err
 	}
+	values := g.Values()
 	if err := check.Apart(op, "dense", dense, "the gradient", g.all()); err != nil {
 		return err
 	}
 	if err := check.Apart(op, "dense", dense, "ids", viewOf(g.ids).memory()); err != nil {
 		return err
 	}
-	return rowvec.ScatterAdd(dense, g.ids, 1, g.Values())
+	return rowvec.ScatterAdd(dense, g.ids, 1, values)
 }
 
 // SetDense makes the gradient what a dense one, of as many rows and columns as the table, holds: its rows that have an
@@ -114,8 +141,8 @@ func (g *Gradient) SetDense(dense rowvec.Matrix) error {
 	if err := check.Apart(op, "dense", dense, "the gradient", g.all()); err != nil {
 		return err
 	}
-	for i := 0; i < dense.Rows && g.finite; i++ {
-		if err := checkFinite(dense.Row(i), i); err != nil {
+	if g.finite {
+		if err := checkFinite(dense, func(i int) int { return i }); err != nil {
 			err.Op = op
 			return err
 		}
@@ -140,13 +167,29 @@ func (g *Gradient) Scale(alpha float32) { rowvec.Scale(g.values, alpha) }
 
 // Norm returns the Euclidean norm of the gradient. Squares and their sums are float64: those of a row in 16 lanes, by columns modulo
 // 16, which are added up as those of a dot product are (package kernels), and rows in their order.
-func (g *Gradient) Norm() float64 { return math.Sqrt(squares(g.Values())) }
+func (g *Gradient) Norm() float64 { return math.Sqrt(g.squares()) }
+
+// squares returns the sum of all squares.
+func (g *Gradient) squares() (sum float64) {
+	g.norms = sized(g.norms, len(g.ids))
+	forward.SquaredNorms(g.norms, g.rows(0, len(g.ids)), nil)
+	for _, row := range g.order {
+		sum += g.norms[row]
+	}
+	if len(g.order) > 0 {
+		return sum
+	}
+	for _, x := range g.norms {
+		sum += x
+	}
+	return sum
+}
 
 // Norm returns the Euclidean norm of several gradients together.
 func Norm(grads ...*Gradient) float64 {
 	sum := 0.0
 	for _, g := range grads {
-		sum += squares(g.Values())
+		sum += g.squares()
 	}
 	return math.Sqrt(sum)
 }
@@ -213,16 +256,33 @@ func (g *Gradient) prepare(
 
 // try reports sums that are not finite, if that is asked for.
 func (g *Gradient) try(op string, workers int) error {
+	g.summed = false
 	if !g.finite {
 		return nil
 	}
-	g.find()
-	err := g.run(look, workers)
+	var err error
+	if len(g.ids) == 0 {
+		err = g.sum(workers)
+	} else {
+		g.find()
+		err = g.run(look, workers)
+	}
 	if err != nil {
 		g.batch.forget()
 	}
 	if bad, ok := err.(*NotFiniteError); ok {
 		bad.Op = op
+	}
+	return err
+}
+
+// sum sets values to the sums of the batch, of which there are no ids yet, and reports those that are not finite, if that is asked for.
+func (g *Gradient) sum(workers int) error {
+	g.values = sized(g.values, len(g.batch.ids)*g.dim)
+	err := g.run(sumInto, workers)
+	g.summed = err == nil
+	if !g.summed {
+		g.values = g.values[:0]
 	}
 	return err
 }
@@ -235,29 +295,50 @@ func (g *Gradient) commit(workers int) error {
 		g.merge()
 		return g.run(addInto, workers)
 	}
-	n := len(g.batch.ids) * g.dim
+	if !g.summed {
+		if err := g.sum(workers); err != nil {
+			return err
+		}
+	}
 	g.ids = append(g.ids, g.batch.ids...)
-	g.values = sized(g.values, n)
-	return g.run(sumInto, workers)
+	return nil
 }
 
-// find sets slots to the row of the gradient that each group has, or -1.
+// find sets slots to the row of values that each group has, or to what is below 0 by 1 and the number of ids in front of its own.
 func (g *Gradient) find() {
 	g.slots = g.slots[:0]
 	i := 0
 	for _, id := range g.batch.ids {
-		for i < len(g.ids) && g.ids[i] < id {
-			i++
-		}
-		if i < len(g.ids) && g.ids[i] == id {
+		i = seek(g.ids, i, id)
+		switch {
+		case i == len(g.ids) || g.ids[i] != id:
+			g.slots = append(g.slots, -1-i)
+		case len(g.order) > 0:
+			g.slots = append(g.slots, g.order[i])
+		default:
 			g.slots = append(g.slots, i)
-		} else {
-			g.slots = append(g.slots, -1)
 		}
 	}
 }
 
-// merge gives each group that has none a row of zeros, in its place, and has slots say so.
+// seek returns where, from lo on, the first of ids is that is not below id, by steps that double (Bentley and Yao, "An almost optimal
+// algorithm for unbounded searching", 1976): there may be few of a batch, and many of a gradient.
+func seek(ids []int, lo, id int) int {
+	step := 1
+	for lo+step <= len(ids) && ids[lo+step-1] < id {
+		lo, step = lo+step, 2*step
+	}
+	at, _ := slices.BinarySearch(ids[lo:min(lo+step, len(ids))], id)
+	return lo + at
+}
+
+// Rows of up to movedColumns, no more than twice as many as the batch has, are moved to where they belong, while others get an order. Two
+// batches of 8,192 ids and a step with SGD took so, us, with an order and moved, 1,000,000 x 16 885 and 658, x 64 1567 and 1345; four
+// 1767 and 1735, 3321 and 3550; two of x 128 2868 and 2892, four 6181 and 7784; four of 2,048 of 50,257 x 768 6260 and 8752, sixteen
+// 33600 and 81800. Medians on a Xeon.
+const movedColumns = 64
+
+// merge gives each group that has none a row of zeros, and has slots say so.
 func (g *Gradient) merge() {
 	missing := 0
 	for _, slot := range g.slots {
@@ -265,33 +346,43 @@ func (g *Gradient) merge() {
 			missing++
 		}
 	}
-	from := len(g.ids)
-	to := from + missing
-	g.ids = slices.Grow(g.ids, missing)[:to]
-	g.values = slices.Grow(g.values, missing*g.dim)[:to*g.dim]
-	for r := len(g.slots) - 1; r >= 0; r-- {
-		id := g.batch.ids[r]
-		for from > 0 && g.ids[from-1] > id {
-			from, to = from-1, to-1
-			g.move(to, from)
-		}
-		to--
-		if from > 0 && g.ids[from-1] == id {
-			from--
-			g.move(to, from)
-		} else {
-			g.ids[to] = id
-			clear(g.rows(to, to+1).Data)
-		}
-		g.slots[r] = to
+	if missing == 0 {
+		return
 	}
-}
-
-// move moves a row of the gradient behind it.
-func (g *Gradient) move(to, from int) {
-	if to != from {
-		g.ids[to] = g.ids[from]
-		copy(g.rows(to, to+1).Data, g.rows(from, from+1).Data)
+	from := len(g.ids)
+	to, last := from+missing, from+missing
+	moves := len(g.order) == 0 && g.dim <= movedColumns && from <= 2*len(g.slots)
+	for i := len(g.order); i < from && !moves; i++ {
+		g.order = append(g.order, i)
+	}
+	g.ids, g.values = slices.Grow(g.ids, missing)[:to], slices.Grow(g.values, missing*g.dim)[:to*g.dim]
+	if !moves {
+		g.order = slices.Grow(g.order, missing)[:to]
+		clear(g.rows(from, to).Data)
+	}
+	for r := len(g.slots) - 1; r >= 0; r-- {
+		at := -1 - g.slots[r]
+		if at < 0 { // it has one
+			if moves {
+				g.slots[r] += to - from
+			}
+			continue
+		}
+		to -= from - at
+		copy(g.ids[to:], g.ids[at:from])
+		if moves {
+			copy(g.rows(to, to+from-at).Data, g.rows(at, from).Data)
+		} else {
+			copy(g.order[to:], g.order[at:from])
+		}
+		from, to, last = at, to-1, last-1
+		g.ids[to] = g.batch.ids[r]
+		if moves {
+			clear(g.rows(to, to+1).Data)
+			g.slots[r] = to
+		} else {
+			g.order[to], g.slots[r] = last, last
+		}
 	}
 }
 
@@ -299,7 +390,7 @@ func (g *Gradient) move(to, from int) {
 type task int
 
 const (
-	sumInto task = iota // sets rows of the gradient, which has no others
+	sumInto task = iota // sets rows of values, of which there are no others
 	addInto             // adds to the rows that slots say
 	look                // only looks whether sums would be finite
 )
@@ -315,36 +406,63 @@ func (g *Gradient) run(what task, workers int) error {
 // do does the groups that begin in a range of places.
 func (g *Gradient) do(lo, hi int) error {
 	lo, hi = g.batch.span(lo, hi)
-	if g.task == sumInto {
-		return g.batch.sum(g.rows(lo, hi), lo)
+	if g.task != sumInto {
+		return g.batch.pieces(lo, hi, g)
 	}
-	return g.batch.pieces(lo, hi, g)
-}
-
-// use is called with the sums of groups lo to lo+m.Rows-1.
-func (g *Gradient) use(m rowvec.Matrix, lo int, _ bool) error {
-	if g.task == addInto {
-		return rowvec.ScatterAdd(g.Values(), g.slots[lo:lo+m.Rows], 1, m)
-	}
-	for i := range m.Rows {
-		row := m.Row(i)
-		if slot := g.slots[lo+i]; slot >= 0 {
-			if err := rowvec.Add(row, g.rows(slot, slot+1).Data); err != nil {
+	for ; lo < hi; lo += sumRows {
+		sums := g.rows(lo, min(lo+sumRows, hi))
+		if err := g.batch.sumSome(sums, lo); err != nil {
+			return err
+		}
+		if g.finite {
+			if err := g.check(sums, lo); err != nil {
 				return err
 			}
-		}
-		if err := checkFinite(row, g.batch.ids[lo+i]); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// checkFinite returns what is wrong with a row of the table's gradient, but for the Op.
-func checkFinite(row []float32, id int) *NotFiniteError {
-	for j, x := range row {
-		if x-x != 0 {
-			return &NotFiniteError{Row: id, Col: j, Value: x}
+// use is called with the sums of groups lo to lo+m.Rows-1.
+func (g *Gradient) use(m rowvec.Matrix, lo int, _ bool) error {
+	if g.task == addInto {
+		return rowvec.ScatterAdd(g.rows(0, len(g.ids)), g.slots[lo:lo+m.Rows], 1, m)
+	}
+	for i := range m.Rows {
+		if slot := g.slots[lo+i]; slot >= 0 {
+			if err := rowvec.Add(m.Row(i), g.rows(slot, slot+1).Data); err != nil {
+				return err
+			}
+		}
+	}
+	return g.check(m, lo)
+}
+
+// check reports an element of the sums of groups lo to lo+sums.Rows-1 that is not finite.
+func (g *Gradient) check(sums rowvec.Matrix, lo int) error {
+	if err := checkFinite(sums, func(i int) int { return g.batch.ids[lo+i] }); err != nil {
+		return err
+	}
+	return nil
+}
+
+// checkFinite returns what is wrong with the first row of gradients for which something is, but for the Op; id says which of the table's
+// they are of.
+func checkFinite(m rowvec.Matrix, id func(i int) int) *NotFiniteError {
+	buffer := normBuffers.Get().(*[normBlock]float64)
+	defer normBuffers.Put(buffer)
+	for first := 0; first < m.Rows; first += normBlock {
+		n := min(normBlock, m.Rows-first)
+		forward.SquaredNorms(buffer[:n], rows(m, first, first+n), nil)
+		for i, sum := range buffer[:n] {
+			if sum-sum == 0 {
+				continue
+			}
+			for j, x := range m.Row(first + i) {
+				if x-x != 0 {
+					return &NotFiniteError{Row: id(first + i), Col: j, Value: x}
+				}
+			}
 		}
 	}
 	return nil

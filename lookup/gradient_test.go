@@ -3,7 +3,9 @@ package lookup_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/kernels"
 	"github.com/rowvec/rowvec/lookup"
 	"github.com/rowvec/rowvec/positional"
 )
@@ -990,4 +993,103 @@ func TestMoved(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAccumulate: whatever a gradient is asked for in between, and in whatever order its rows are kept, it is the sum of what each batch
+// gives, and steps and norms are those of its rows in order.
+func TestAccumulate(t *testing.T) {
+	defer tuning.Lower()()
+	for _, dim := range []int{3, 64, 65, 130} {
+		if isatest.Few() && (dim < 64 || dim > 65) {
+			continue
+		}
+		isatest.Each(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, uint64(dim)))
+			const vocab = 3000
+			e := must(lookup.NewEmbedding(vocab, dim, lookup.Workers(3)))
+			g := e.NewGradient()
+			for round := range 4 {
+				want := newMatrix(t, vocab, dim)
+				g.CheckFinite(round%2 == 1)
+				touched := map[int]bool{}
+				for batch := range 7 {
+					ids := make([]int32, []int{5, 90, 700}[rng.IntN(3)])
+					rows := newMatrix(t, len(ids), dim)
+					sums := map[int][]float32{}
+					for i := range ids {
+						ids[i] = int32(rng.IntN(vocab))
+						id := int(ids[i])
+						if sums[id] == nil {
+							sums[id] = make([]float32, dim)
+						}
+						for j := range dim {
+							rows.Row(i)[j] = float32(rng.NormFloat64())
+							sums[id][j] += rows.Row(i)[j]
+						}
+						touched[id] = true
+					}
+					for id, sum := range sums {
+						kernels.Add(want.Row(id), sum)
+					}
+					if err := e.BackwardSparse(g, lookup.Sequence(ids), rows); err != nil {
+						t.Fatal(err)
+					}
+					if round == 0 || batch == 6 || rng.IntN(4) > 0 { // or no question at all
+						testAccumulated(t, e, g, want, touched, rng.IntN(3))
+					}
+				}
+				g.Clear()
+				if g.Len() != 0 || g.Norm() != 0 || g.Values().Rows != 0 {
+					t.Error("an empty gradient holds rows")
+				}
+			}
+		})
+	}
+}
+
+// testAccumulated asks for the norm, has a step taken, and then looks at all, one of them first.
+func testAccumulated(t *testing.T, e *lookup.Embedding, g *lookup.Gradient, want rowvec.Matrix, touched map[int]bool, first int) {
+	t.Helper()
+	ids := slices.Sorted(maps.Keys(touched))
+	if !slices.Equal(g.IDs(), ids) || g.Len() != len(ids) {
+		t.Fatalf("%d rows, want %d", g.Len(), len(ids))
+	}
+	fresh := e.NewGradient()
+	rows := newMatrix(t, len(ids), e.Dim())
+	for i, id := range ids {
+		copy(rows.Row(i), want.Row(id))
+	}
+	if err := lookup.AddRows(fresh, ids, 1, rows); err != nil {
+		t.Fatal(err)
+	}
+	for k := range 3 {
+		switch (k + first) % 3 {
+		case 0:
+			if a, b := g.Norm(), fresh.Norm(); a != b {
+				t.Fatalf("norm %v, want %v", a, b)
+			}
+		case 1:
+			for _, m := range []lookup.Method{lookup.SGD{Rate: 0.5}, lookup.Adagrad{Rate: 0.5}, lookup.RowAdagrad{Rate: 0.5}} {
+				a, b := must(lookup.FromMatrix(cloneOf(e.Weight()), lookup.Workers(3))), must(lookup.FromMatrix(cloneOf(e.Weight()), lookup.Workers(3)))
+				if err := must(a.NewOptimizer(m)).Step(g); err != nil {
+					t.Fatal(err)
+				}
+				if err := must(b.NewOptimizer(m)).Step(fresh); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(a.Weight().Data, b.Weight().Data) {
+					t.Fatalf("a step with %T is another", m)
+				}
+			}
+		case 2:
+			if !slices.Equal(g.Values().Data, rows.Data) {
+				t.Fatal("other values")
+			}
+		}
+	}
+}
+
+func cloneOf(m rowvec.Matrix) rowvec.Matrix {
+	m.Data = slices.Clone(m.Data)
+	return m
 }

@@ -232,17 +232,7 @@ func (s *sums) weigh(f factors) {
 // sumRows is the number of groups that are added up by one call of a kernel.
 const sumRows = 256
 
-// sum sets row i of dst to the sum over group lo+i, for all rows of dst.
-func (s *sums) sum(dst rowvec.Matrix, lo int) error {
-	for i := 0; i < dst.Rows; i += sumRows {
-		n := min(sumRows, dst.Rows-i)
-		if err := s.sumSome(rows(dst, i, i+n), lo+i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// sumSome sets row i of dst, which has no more than sumRows of them, to the sum over group lo+i.
 func (s *sums) sumSome(dst rowvec.Matrix, lo int) error {
 	if s.mask.Threshold() > 0 {
 		return s.sumDropped(dst, lo)

@@ -39,20 +39,6 @@ const normBlock = 256
 
 var normBuffers = sync.Pool{New: func() any { return new([normBlock]float64) }}
 
-// squares returns the sum over the rows of m, from the first on, of the sum of the squares of each.
-func squares(m rowvec.Matrix) (sum float64) {
-	buffer := normBuffers.Get().(*[normBlock]float64)
-	defer normBuffers.Put(buffer)
-	for i := 0; i < m.Rows; i += normBlock {
-		n := min(normBlock, m.Rows-i)
-		forward.SquaredNorms(buffer[:n], rows(m, i, i+n), nil)
-		for _, x := range buffer[:n] {
-			sum += x
-		}
-	}
-	return sum
-}
-
 // euclidean returns the length of x, and has next prefetched meanwhile.
 func euclidean(x, next []float32) float64 {
 	buffer := normBuffers.Get().(*[normBlock]float64)

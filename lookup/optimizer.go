@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
@@ -154,13 +155,14 @@ type Optimizer struct {
 	steps     int
 	workers   int
 
-	now   forward.Update // the step in progress, but for its rows
-	ids   []int          // the rows that it changes
-	grads rowvec.Matrix  // their gradients; none if those of batch have to be added up first
-	batch sums
-	once  singles // what of the batch needs no sum
-	crew  *work.Crew
-	self  *Optimizer // whose the crew is
+	now    forward.Update // the step in progress, but for its rows
+	ids    []int          // the rows that it changes
+	grads  rowvec.Matrix  // their gradients; none if those of batch have to be added up first
+	places []int          // the row of grads that each has; none where these are all rows in their order
+	batch  sums
+	once   singles // what of the batch needs no sum
+	crew   *work.Crew
+	self   *Optimizer // whose the crew is
 }
 
 // NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size
@@ -279,7 +281,7 @@ func (o *Optimizer) Step(g *Gradient) error {
 	if err := check.Apart(op, "table", table, "gradient", g.all()); err != nil {
 		return err
 	}
-	o.ids, o.grads = g.ids, g.Values()
+	o.ids, o.grads, o.places = g.ids, g.rows(0, len(g.ids)), g.order
 	return o.run(len(g.ids))
 }
 
@@ -332,7 +334,7 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	o.batch.rows = dOut
 	o.batch.weigh(f)
 	defer o.batch.forget()
-	o.ids, o.grads = o.batch.ids, rowvec.Matrix{}
+	o.ids = o.batch.ids
 	if err := o.run(len(o.once.ids) + len(o.batch.at)); err != nil {
 		return fmt.Errorf("%w (%s)", err, op)
 	}
@@ -347,7 +349,7 @@ func (o *Optimizer) run(n int) error {
 		o.crew, o.self = work.New(o.part), o
 	}
 	err := o.crew.Do(o.workersFor(n), n, leastRows(o.parameter.Value.Cols))
-	o.ids, o.grads = nil, rowvec.Matrix{}
+	o.ids, o.grads, o.places = nil, rowvec.Matrix{}, nil
 	if err == nil {
 		o.steps = step
 	}
@@ -403,12 +405,15 @@ func power(x float64, n int) float64 {
 
 // part does a range of rows, or of the batch: first the ids that need no sum, and behind them the places of the others.
 func (o *Optimizer) part(lo, hi int) error {
-	if o.grads.Rows > 0 {
+	switch {
+	case len(o.places) > 0:
+		return o.straight(o.ids, o.places, o.grads, lo, hi)
+	case o.grads.Rows > 0:
 		return o.use(rows(o.grads, lo, hi), lo, false)
 	}
 	once := len(o.once.ids)
 	if lo < once {
-		if err := o.straight(lo, min(hi, once)); err != nil || hi <= once {
+		if err := o.straight(o.once.ids, o.once.places, o.batch.rows, lo, min(hi, once)); err != nil || hi <= once {
 			return err
 		}
 		lo = once
@@ -425,12 +430,12 @@ func (o *Optimizer) use(grads rowvec.Matrix, lo int, follows bool) error {
 	return apply(&u)
 }
 
-// straight applies the rows of the batch that are the gradients of ids which occur once, those from lo on and below hi.
-func (o *Optimizer) straight(lo, hi int) error {
+// straight applies the gradients of ids lo to hi-1, the rows that places say.
+func (o *Optimizer) straight(ids, places []int, grads rowvec.Matrix, lo, hi int) error {
 	u := o.now
-	u.IDs, u.Grad, u.More = unsafe.Pointer(&o.once.ids[lo]), o.batch.rows, len(o.once.ids)-hi
-	places := o.once.places[lo:hi]
-	if first, n := places[0], len(places); places[n-1] == first+n-1 { // one behind the other
+	u.IDs, u.Grad, u.More = unsafe.Pointer(&ids[lo]), grads, len(ids)-hi
+	places = places[lo:hi]
+	if first, n := places[0], len(places); places[n-1] == first+n-1 && slices.IsSorted(places) { // one behind the other
 		u.Grad = rows(u.Grad, first, first+n)
 	} else {
 		u.Places = places
