@@ -46,6 +46,17 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 				t.Errorf("addProduct: element %d is %v, want %v", i, x, want)
 			}
 		}
+		var sums [2]float64
+		squaresOtherwise(20, &sums[0], 2, &src[0], &other[0], 20*4)
+		for k := range sums {
+			want := 0.0
+			for i := range 20 {
+				want += float64((1 + 20*k + i) * (1 + 20*k + i))
+			}
+			if sums[k] != want {
+				t.Errorf("squareSums: %v, want %v", sums[k], want)
+			}
+		}
 		clear(other)
 		copy(dst, src)
 		addOtherwise(n, &dst[0], &src[0], &other[0], 2)
@@ -73,6 +84,15 @@ func addOtherwise(n int, dst, src, _ *float32, alpha float32) {
 		addScaledAVX512(dst, src, n, alpha)
 	} else {
 		addScaledAVX2(dst, src, n, alpha)
+	}
+}
+
+//go:noinline
+func squaresOtherwise(cols int, dst *float64, rows int, x, next *float32, stride uintptr) {
+	if isa.Active() == isa.AVX512 {
+		squareSumsAVX512(dst, x, stride, rows, cols, next)
+	} else {
+		squareSumsAVX2(dst, x, stride, rows, cols, next)
 	}
 }
 

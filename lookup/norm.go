@@ -18,14 +18,21 @@ func (e *Embedding) renormalise(op string, ids view) error {
 	if err := g.group(op, ids, -1, e.Vocab(), 1); err != nil {
 		return err
 	}
+	buffer := normBuffers.Get().(*[normBlock]float64)
+	defer normBuffers.Put(buffer)
 	ahead := max(1, aheadElements/e.Dim())
 	for i, id := range g.ids {
-		row, next := e.weight.Row(id), []float32(nil)
-		if i+ahead < len(g.ids) {
-			next = e.weight.Row(g.ids[i+ahead])
+		row := rows(e.weight, id, id+1)
+		norm := 0.0
+		if e.norm == 2 {
+			next := e.weight.Row(g.ids[min(i+ahead, len(g.ids)-1)])
+			forward.SquaredNorms(buffer[:1], row, next)
+			norm = math.Sqrt(buffer[0])
+		} else {
+			norm = pNorm(e.weight.Row(id), e.norm)
 		}
-		if norm := pNorm(row, next, e.norm); norm > e.maxNorm {
-			rowvec.Scale(row, float32(e.maxNorm/(norm+1e-7)))
+		if norm > e.maxNorm {
+			rowvec.Scale(e.weight.Row(id), float32(e.maxNorm/(norm+1e-7)))
 		}
 	}
 	return nil
@@ -39,25 +46,17 @@ const normBlock = 256
 
 var normBuffers = sync.Pool{New: func() any { return new([normBlock]float64) }}
 
-// euclidean returns the length of x, and has next prefetched meanwhile.
-func euclidean(x, next []float32) float64 {
+// euclidean returns the length of x.
+func euclidean(x []float32) float64 {
 	buffer := normBuffers.Get().(*[normBlock]float64)
 	defer normBuffers.Put(buffer)
-	forward.SquaredNorms(buffer[:1], rowOf(x), next)
+	forward.SquaredNorms(buffer[:1], rowvec.Matrix{Rows: 1, Cols: len(x), Data: x, Stride: len(x)}, nil)
 	return math.Sqrt(buffer[0])
 }
 
-// rowOf returns the matrix whose only row x is.
-func rowOf(x []float32) rowvec.Matrix {
-	return rowvec.Matrix{Rows: 1, Cols: len(x), Data: x, Stride: len(x)}
-}
-
-// pNorm returns the p-norm of x, with the same bits everywhere, and may have next prefetched meanwhile.
-func pNorm(x, next []float32, p float64) float64 {
-	switch p {
-	case 2:
-		return euclidean(x, next)
-	case 1:
+// pNorm returns the p-norm of x, where p is not 2, with the same bits everywhere.
+func pNorm(x []float32, p float64) float64 {
+	if p == 1 {
 		return sumOfAbsolutes(x)
 	}
 	largest := largestAbsolute(x)

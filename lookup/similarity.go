@@ -247,7 +247,7 @@ func (s *Similarity) Analogy(dst *Neighbours, in Input) error {
 			if !ok {
 				return changed(op)
 			}
-			factor := sign * reciprocal(euclidean(row, nil))
+			factor := sign * reciprocal(euclidean(row))
 			for j, x := range row {
 				p.sums[j] += float64(float64(x) * factor)
 			}
@@ -271,7 +271,7 @@ func (s *Similarity) Analogy(dst *Neighbours, in Input) error {
 
 // unit sets dst to x divided by its length.
 func unit(dst, x []float32) {
-	factor := reciprocal(euclidean(x, nil))
+	factor := reciprocal(euclidean(x))
 	for i, v := range x {
 		dst[i] = float32(float64(v) * factor)
 	}
