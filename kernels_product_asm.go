@@ -43,14 +43,14 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 	if transposed {
 		p.aRow, p.aCol = p.aCol, p.aRow
 	}
-	steps := func() int { return p.blocks(dst.Cols) * (dst.Rows/4 + dst.Rows%4) * src.Rows } // about: single rows have wider blocks
+	steps := func() int { return p.blocks(dst.Cols) * (dst.Rows/4 + dst.Rows%4) * src.Rows } // about: the end of a row may be more blocks
 	if next.Rows > 0 {
 		p.next = uintptr(unsafe.Pointer(&next.Data[0]))
 		bytes := 4 * next.Rows * next.Stride
 		p.hasty = bytes > 64*steps()
 		p.step = uintptr(min(64, bytes/steps()))
 	}
-	most := min(chunkRows, max(1, chunkElements/dst.Cols)) // rows of src
+	most := min(fewRows, max(1, chunkElements/dst.Cols)) // rows of src, each of which may have a page of its own, and its weights another
 	for first := 0; first < src.Rows; first += most {
 		p.terms = min(most, src.Rows-first)
 		p.srcSpan, p.aSpan = uintptr(p.terms)*p.srcStride, uintptr(p.terms)*p.aCol

@@ -169,6 +169,15 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 		"BagMax":                bags(rowvec.BagMax[int64], 0, 1, 3, 3, 4),
 		"BagMean of single ids": bags(rowvec.BagMean[int64], 0, 1, 2, 3, 4),
 		"BagMax of single ids":  bags(rowvec.BagMax[int64], 0, 1, 2, 3, 4),
+		"AddProduct": func() (func() error, []spot) {
+			dst, a, src := m(), rowvec.Matrix{Rows: rows, Cols: rows, Data: make([]float32, rows*(rows+2)), Stride: rows + 2}, m()
+			return func() error { forward.AddProduct(dst, a, src, false, rowvec.Matrix{}); return nil },
+				all(corners("dst", dst, isWritten), corners("a", a, isRead), corners("src", src, isRead))
+		},
+		"SquaredNorms": func() (func() error, []spot) {
+			src, sums := m(), make([]float64, rows)
+			return func() error { forward.SquaredNorms(sums, src, nil); return nil }, corners("src", src, isRead)
+		},
 		"Dots": func() (func() error, []spot) {
 			a, table, ids, dst := m(), m(), ids(), rowvec.Matrix{Rows: rows, Cols: 4, Data: make([]float32, rows*6), Stride: 6}
 			return func() error { return rowvec.Dots(dst, a, table, ids) },

@@ -92,6 +92,7 @@ type workspace struct {
 }
 
 func newSkipGram(in, out rowvec.Matrix, workers int) (*skipGram, error) {
+	workers = min(workers, batchSize) // a passage for each
 	s := &skipGram{in: in, out: out, workers: workers, free: make(chan *workspace, workers)}
 	var err error
 	for _, x := range []struct {

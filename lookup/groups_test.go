@@ -123,6 +123,21 @@ func TestGroupsPanic(t *testing.T) {
 	}
 }
 
+// TestGroupsMoved: groups that have been moved are not formed where they were, and nothing holds on to the caller's ids.
+func TestGroupsMoved(t *testing.T) {
+	var a groups
+	if !a.groupTogether(viewOf([]uint32{3, 1, 3, 2}), -1, 4, 3, 4) {
+		t.Fatal("an id is not below the limit")
+	}
+	b := a
+	if !b.groupTogether(viewOf([]uint32{0, 0}), -1, 4, 2, 4) || !slices.Equal(b.ids, []int{0}) {
+		t.Errorf("rows %v, want 0", b.ids)
+	}
+	if a.together.ids != (view{}) || b.together.ids != (view{}) {
+		t.Error("the ids are held on to")
+	}
+}
+
 // TestSpan: ranges of any size hold each group once.
 func TestSpan(t *testing.T) {
 	var s sums

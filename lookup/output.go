@@ -57,7 +57,8 @@ func (o *Output) BackwardSampled(dH, grad rowvec.Matrix, in Input, dLogits, h ro
 }
 
 // BackwardSampledSparse is BackwardSampled with a row-sparse gradient of the table, to which the sum of what each token
-// gives is added: that of a token over i ascending from +0, and those of a token that repeats in their order.
+// gives is added: that of a token over i ascending from +0, and those of a token that repeats in their order. The gradient keeps memory
+// for a row of each token, also where they repeat.
 func (o *Output) BackwardSampledSparse(dH rowvec.Matrix, grad *Gradient, in Input, dLogits, h rowvec.Matrix) error {
 	const op = "lookup.Output.BackwardSampledSparse"
 	if err := grad.fits(op, "token gradient", o.tokens.Vocab(), o.tokens.Dim()); err != nil {
@@ -96,7 +97,7 @@ func (p *outputPass) end(op string, err error) error {
 	return outcome(op, err)
 }
 
-// check reports logits, or their gradient, and hidden states that do not fit, and returns the number of rows of the table.
+// check reports logits, or their gradient, and hidden states that do not fit, and returns the number of columns that logits have to have.
 func (o *Output) check(op, name string, logits, h rowvec.Matrix, in *Input) (n int, err error) {
 	n = o.tokens.Vocab()
 	if in != nil {

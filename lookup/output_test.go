@@ -217,6 +217,42 @@ func TestOutputMisuse(t *testing.T) {
 	}
 }
 
+// TestSparseOutputAgain: a second call with the same gradient, whose memory holds what the first one left, adds what the first did; and that
+// memory is no place for hidden states.
+func TestSparseOutputAgain(t *testing.T) {
+	const dim = 20
+	e := must(lookup.NewEmbedding(vocab, dim))
+	output, g := must(lookup.NewOutput(e)), e.NewGradient()
+	h, dH, logits, ids := newMatrix(t, 3, dim), newMatrix(t, 3, dim), newMatrix(t, 3, 4), lookup.Sequence([]int32{1, 2, 1, 3})
+	for i := range h.Data {
+		h.Data[i] = float32(i)
+	}
+	for i := range logits.Data {
+		logits.Data[i] = float32(1 + i)
+	}
+	var first []float32
+	for call := range 3 {
+		if err := output.BackwardSampledSparse(dH, g, ids, logits, h); err != nil {
+			t.Fatal(err)
+		}
+		if call == 0 {
+			first = slices.Clone(g.Values().Data)
+		}
+		for i, x := range g.Values().Data {
+			if want := float32(1+call) * first[i]; x != want {
+				t.Fatalf("call %d: element %d is %v, want %v", call, i, x, want)
+			}
+		}
+	}
+	inside := g.Values()
+	g.Clear()
+	inside.Rows = 3
+	var overlap *rowvec.OverlapError
+	if err := output.BackwardSampledSparse(dH, g, ids, logits, inside); !errors.As(err, &overlap) {
+		t.Errorf("hidden states in the memory of the gradient: error %v", err)
+	}
+}
+
 // TestOutputChangedIDs has another goroutine change an id: every outcome but a fault will do.
 func TestOutputChangedIDs(t *testing.T) {
 	if race.Enabled {

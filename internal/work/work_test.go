@@ -205,6 +205,32 @@ func TestPanic(t *testing.T) {
 	c.Do(3, 100, 1)
 }
 
+// TestNothingAfterPanic: behind a panic on the calling goroutine no further range begins.
+func TestNothingAfterPanic(t *testing.T) {
+	var done atomic.Int32
+	begun, panicked := make(chan bool, 100), make(chan bool)
+	c := New(func(lo, hi int) error {
+		if strings.Contains(string(debug.Stack()), "testing.tRunner(") { // the calling goroutine
+			<-begun
+			time.AfterFunc(20*time.Millisecond, func() { close(panicked) })
+			panic("on purpose")
+		}
+		begun <- true
+		<-panicked
+		done.Add(1)
+		return nil
+	})
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+		if n := done.Load(); n > 2 {
+			t.Errorf("%d ranges of two others have been done", n)
+		}
+	}()
+	c.Do(3, 100, 1)
+}
+
 func TestNoAllocation(t *testing.T) {
 	c := New(func(lo, hi int) error { return nil })
 	isatest.NoAllocation(t, "Do", func() { c.Do(4, 16, 1) })
