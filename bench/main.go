@@ -96,7 +96,7 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 	var s settings
 	flags := newFlags("bench", usage(), stderr)
 	flags.StringVar(&s.text, "text", "", "read this `file` instead of Newton's Opticks, which comes with Go")
-	flags.IntVar(&s.batch, "batch", 16, "sequences of 1,024 tokens per `batch`")
+	flags.IntVar(&s.batch, "batch", 16, "so many `sequences` of 1,024 tokens in a batch")
 	flags.IntVar(&s.rounds, "rounds", 7, "measure this many `rounds`")
 	flags.IntVar(&s.workers, "workers", 1, "`goroutines` of the layer and the training; the naive loops and copy always have one")
 	flags.BoolVar(&s.quick, "quick", false, "only the first 5,000 tokens, in batches of 2, for 3 rounds, and a short training, whatever other flags say: a smoke test")

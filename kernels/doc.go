@@ -15,6 +15,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math/bits"
 	"unsafe"
 )
@@ -37,13 +38,20 @@ type Matrix struct {
 // Row returns row i, without a copy and with no room behind it. It panics if there is no such row.
 func (m Matrix) Row(i int) []float32 {
 	if uint(i) >= uint(m.Rows) {
-		panic("rowvec: no such row in the matrix")
+		panic(rowError{i, m.Rows})
 	}
 	if m.Cols == 0 {
 		return nil
 	}
 	first := i * m.Stride
 	return m.Data[first : first+m.Cols : first+m.Cols]
+}
+
+// rowError is what Row panics with: a value of its own, so that it can be inlined.
+type rowError struct{ row, rows int }
+
+func (e rowError) Error() string {
+	return fmt.Sprintf("rowvec: row %d of a matrix with %d", e.row, e.rows)
 }
 
 // row is Row without its own checks, for a matrix that has passed through plain. A pointer spares the loops a copy of

@@ -21,7 +21,7 @@ import (
 
 // ChecksumKey is the key in the metadata of a file under which Save leaves the checksum that Load looks at: the CRC-32C
 // (Castagnoli) of all bytes behind the header, and then of the other metadata, keys ascending, each key and each value with
-// a byte 0 behind it, as eight lower-case hexadecimal digits.
+// a byte 0 behind it, as eight lower-case hexadecimal digits. A program that changes data and keeps the metadata has to leave it out.
 const ChecksumKey = "rowvec.crc32c"
 
 // FormatError reports a file that is no valid safetensors file, that is damaged, or that does not hold what is asked for;
@@ -309,8 +309,8 @@ func load(f *os.File, size int64, wanted map[string]rowvec.Matrix, all bool) (ma
 			return nil, safetensors.Error("the checksum of the data is not eight hexadecimal digits: " + safetensors.Quote(text))
 		}
 		if got := sumMetadata(ofAll.Sum32(), header.Metadata); got != uint32(want) {
-			return nil, safetensors.Error(fmt.Sprintf("the data or the metadata are damaged: their checksum is %08x and should be %08x",
-				got, want))
+			return nil, safetensors.Error(fmt.Sprintf("the data or the metadata are damaged: their checksum is %08x and should be %08x"+
+				" (whoever changes them on purpose leaves %s out)", got, want, ChecksumKey))
 		}
 		delete(header.Metadata, ChecksumKey)
 	}

@@ -3,13 +3,15 @@
 // It has token tables, bags of tokens and the complete embedding layer of a transformer, forward and backward, which do
 // what PyTorch's nn.Embedding, nn.EmbeddingBag and the layers built on them do.
 //
-// Training costs what a batch touches. A Gradient holds the rows that were looked up, each once, and an Optimizer reads
-// and writes only those; or it takes a batch as it is, and its gradient is never held. Dense gradients are there too.
+// Training costs what a batch touches, whatever the size of the table. A Gradient holds the rows that were looked up, each once,
+// and an Optimizer reads and writes only those; or it takes a batch as it is, and its gradient is never held. Dense gradients are
+// there too.
 //
 // Matrices have one row for each token, in the order of the ids, whatever the shape of the batch: a batch of shape
 // (batch, seq) has batch*seq rows. Forward passes may be called by any number of goroutines at once, unless they limit
 // norms (MaxNorm); backward passes write to the gradients they are given, so each of those may be in one call at a time, and
-// optimizers to their table, which nobody else may use then. Nothing is allocated in steady state.
+// optimizers to their table, which nobody else may use then. Nothing is allocated in steady state, but that some of the memory which
+// calls share, such as a row for each token where there is a LayerNorm, is made anew after garbage collections.
 //
 // Output turns hidden states into the logits of all tokens, or of some, with the table of an embedding.
 //

@@ -170,7 +170,8 @@ type Optimizer struct {
 // It is an error if the matrix contradicts itself or is empty, if the method is nil, or if it has a number that is negative
 // or not below the largest float32 (for Adam and AdamW, also the rate divided by 1-Beta1, and times the weight decay), an epsilon
 // that is 0 as a float32 (for AdamW, times sqrt(1-Beta2)), or a beta of 1 or more; and if it is a Vector that has neither one row
-// nor one column.
+// nor one column. Large steps are shared by as many workers as GOMAXPROCS is now; the optimizers that an Embedding or a Layer makes
+// of its own parameters have its Workers.
 func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
 }
