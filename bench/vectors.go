@@ -81,7 +81,7 @@ func loadTrained(path string) (*trained, error) {
 	}
 	t := &trained{}
 	for _, x := range header.Tensors {
-		if len(x.Shape) != 2 || x.DType != "F32" {
+		if len(x.Shape) != 2 || x.DType != "F32" { // train writes no others
 			return nil, problem("tensor %q is no table of F32", x.Name)
 		}
 		t.tensors = append(t.tensors, lookup.Parameter{Name: x.Name, Value: newMatrix(int(x.Shape[0]), int(x.Shape[1]))})

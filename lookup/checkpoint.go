@@ -156,8 +156,9 @@ func rowsIn(m rowvec.Matrix) int {
 
 // Load reads the tensors from a safetensors file, written by Save or by others, and returns its metadata, without
 // ChecksumKey. Like PyTorch's strict loading it wants the file to hold these tensors, found by their names in whatever
-// order, and no others: as F32 of shape [Rows, Cols], or with fewer than two dimensions and as many elements where the
-// matrix has a single row or column. What lies between rows is left alone; all bits are kept.
+// order, and no others: of shape [Rows, Cols], or with fewer than two dimensions and as many elements where the
+// matrix has a single row or column. What lies between rows is left alone. Of F32 all bits are kept; BF16 and F16, all of whose numbers
+// a float32 can be, become such, NaN with their signs and payloads.
 //
 // Everything is checked before the first element is changed, also the checksum, if the file has one, by a first pass over
 // all of its data, and of its metadata: after a FormatError nothing has changed. A file that changes, or that cannot be read
@@ -317,7 +318,7 @@ func load(f *os.File, size int64, wanted map[string]rowvec.Matrix, all bool) (ma
 	again := crc32.New(castagnoli)
 	for _, t := range header.Tensors {
 		if m, want := wanted[t.Name]; want {
-			if err := readData(io.TeeReader(section(t), again), m, buffer); err != nil {
+			if err := readData(io.TeeReader(section(t), again), m, decoders[t.DType], buffer); err != nil {
 				return nil, fmt.Errorf("the tensors are partly overwritten: %w", err)
 			}
 		}
@@ -341,8 +342,8 @@ func match(tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix, all bo
 			continue
 		case !ok:
 			return safetensors.Error("it holds tensor " + safetensors.Quote(t.Name) + " that is not asked for")
-		case t.DType != "F32":
-			return safetensors.Error("tensor " + safetensors.Quote(t.Name) + " has dtype " + t.DType + " and not F32")
+		case decoders[t.DType].size == 0:
+			return safetensors.Error("tensor " + safetensors.Quote(t.Name) + " has dtype " + t.DType + " and not F32, BF16 or F16")
 		case !fits(t.Shape, m):
 			return safetensors.Error(fmt.Sprintf("tensor %s has shape %s and not [%d, %d]",
 				safetensors.Quote(t.Name), safetensors.FormatShape(t.Shape), m.Rows, m.Cols))
@@ -375,9 +376,45 @@ func fits(shape []int64, m rowvec.Matrix) bool {
 	return false
 }
 
-// readData sets a matrix to what r holds, a piece of the size of buffer at a time.
-func readData(r io.Reader, m rowvec.Matrix, buffer []byte) error {
-	left := int64(rowsIn(m)) * int64(m.Cols) * 4
+// decoder is what Load knows of a dtype: the bytes of an element, and how to set elements to as many of them.
+type decoder struct {
+	size   int
+	decode func(dst []float32, src []byte)
+}
+
+var decoders = map[string]decoder{
+	"F32": {4, func(dst []float32, src []byte) {
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+		}
+	}},
+	"BF16": {2, func(dst []float32, src []byte) {
+		for i := range dst {
+			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
+		}
+	}},
+	"F16": {2, func(dst []float32, src []byte) {
+		for i := range dst {
+			dst[i] = fromHalf(binary.LittleEndian.Uint16(src[2*i:]))
+		}
+	}},
+}
+
+// fromHalf returns the number that the 16 bits of IEEE 754's binary16 stand for.
+func fromHalf(half uint16) float32 {
+	sign, exponent, fraction := uint32(half>>15)<<31, uint32(half>>10&31), uint32(half&1023)
+	switch exponent {
+	case 0: // subnormal
+		return math.Float32frombits(sign | math.Float32bits(float32(fraction)*0x1p-24))
+	case 31: // infinite or NaN
+		return math.Float32frombits(sign | 255<<23 | fraction<<13)
+	}
+	return math.Float32frombits(sign | (exponent-15+127)<<23 | fraction<<13)
+}
+
+// readData sets a matrix to what r holds, a piece of the size of buffer at a time, which is a multiple of that of all elements.
+func readData(r io.Reader, m rowvec.Matrix, d decoder, buffer []byte) error {
+	left := int64(rowsIn(m)) * int64(m.Cols) * int64(d.size)
 	var piece []byte
 	for i := range rowsIn(m) {
 		for row := m.Row(i); len(row) > 0; {
@@ -388,11 +425,9 @@ func readData(r io.Reader, m rowvec.Matrix, buffer []byte) error {
 					return err
 				}
 			}
-			n := min(len(row), len(piece)/4)
-			for j := range row[:n] {
-				row[j] = math.Float32frombits(binary.LittleEndian.Uint32(piece[4*j:]))
-			}
-			row, piece = row[n:], piece[4*n:]
+			n := min(len(row), len(piece)/d.size)
+			d.decode(row[:n], piece)
+			row, piece = row[n:], piece[n*d.size:]
 		}
 	}
 	return nil

@@ -235,8 +235,8 @@ func TestLoadMisuse(t *testing.T) {
 			`tensor "a" has shape [] and not [2, 3]`},
 		{foreign(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 1), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 1)}),
 			`tensor "a" has shape [] and not [2, 1]`},
-		{foreign(`{"a":{"dtype":"BF16","shape":[2,6],"data_offsets":[0,24]}}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 6)}),
-			`tensor "a" has dtype BF16 and not F32`},
+		{foreign(`{"a":{"dtype":"I16","shape":[2,6],"data_offsets":[0,24]}}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 6)}),
+			`tensor "a" has dtype I16 and not F32, BF16 or F16`},
 		{foreign(two, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}, lookup.Parameter{Name: "b", Value: matrix(1, 1)}),
 			"the data have 24 bytes where the header says 28: the file is cut off"},
 		{foreign(`{"__metadata__":{"rowvec.crc32c":"0000000"},`+a+`}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
@@ -466,11 +466,11 @@ func TestChecksum(t *testing.T) {
 // TestLoadSome takes some tensors out of a file of several types, in another order than they have there, and is as strict about
 // these as Load.
 func TestLoadSome(t *testing.T) {
-	file := foreign(`{"__metadata__":{"format":"pt"},"half":{"dtype":"BF16","shape":[2,2,1],"data_offsets":[0,8]},`+
+	file := foreign(`{"__metadata__":{"format":"pt"},"half":{"dtype":"I16","shape":[2,2,1],"data_offsets":[0,8]},`+
 		`"a":{"dtype":"F32","shape":[2,2],"data_offsets":[8,24]},"b":{"dtype":"F32","shape":[1],"data_offsets":[24,28]}}`, 7)
 	path := write(t, file)
 	tensors, metadata, err := lookup.Tensors(path)
-	want := []lookup.Tensor{{"half", "BF16", []int64{2, 2, 1}}, {"a", "F32", []int64{2, 2}}, {"b", "F32", []int64{1}}}
+	want := []lookup.Tensor{{"half", "I16", []int64{2, 2, 1}}, {"a", "F32", []int64{2, 2}}, {"b", "F32", []int64{1}}}
 	if err != nil || !reflect.DeepEqual(tensors, want) || len(metadata) != 1 || metadata["format"] != "pt" {
 		t.Errorf("it holds %v, %v, error %v", tensors, metadata, err)
 	}
@@ -489,13 +489,64 @@ func TestLoadSome(t *testing.T) {
 		want   string
 	}{
 		{lookup.Parameter{Name: "c", Value: a}, `it holds no tensor "c"`},
-		{lookup.Parameter{Name: "half", Value: a}, `tensor "half" has dtype BF16 and not F32`},
+		{lookup.Parameter{Name: "half", Value: a}, `tensor "half" has dtype I16 and not F32, BF16 or F16`},
 		{lookup.Parameter{Name: "a", Value: bitsOf(2, 2, 3, 0)}, `tensor "a" has shape [2, 2] and not [2, 3]`},
 	} {
 		clear(b.Data)
 		_, err := lookup.LoadSome(path, []lookup.Parameter{{Name: "b", Value: b}, c.tensor})
 		if err == nil || err.Error() != "rowvec: "+path+": "+c.want || b.Data[0] != 0 {
 			t.Errorf("error %v, want %s; b is %v", err, c.want, b.Data)
+		}
+	}
+}
+
+// TestLoadHalves: every number of 16 bits becomes the float32 that it is, NaN with what else their bits say, in matrices with gaps and
+// beside others.
+func TestLoadHalves(t *testing.T) {
+	const rows, cols = 128, 512
+	header := `{"h":{"dtype":"F16","shape":[128,512],"data_offsets":[0,131072]},"x":{"dtype":"F32","shape":[3],"data_offsets":[131072,131084]},` +
+		`"b":{"dtype":"BF16","shape":[65536],"data_offsets":[131084,262156]}}`
+	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	for k := range 2 {
+		for i := range rows * cols {
+			file = binary.LittleEndian.AppendUint16(file, uint16(i))
+		}
+		for i := 0; k == 0 && i < 3; i++ {
+			file = binary.LittleEndian.AppendUint32(file, math.Float32bits(float32(i)))
+		}
+	}
+	half, brain, x := bitsOf(1, rows, cols, 3), bitsOf(2, 1, rows*cols, 0), bitsOf(3, 1, 3, 0)
+	if _, err := lookup.Load(write(t, file), []lookup.Parameter{
+		{Name: "b", Value: brain}, {Name: "h", Value: half}, {Name: "x", Value: x},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(x.Data, []float32{0, 1, 2}) {
+		t.Errorf("x is %v", x.Data)
+	}
+	for i := range rows * cols {
+		if got := math.Float32bits(brain.Data[i]); got != uint32(i)<<16 {
+			t.Fatalf("BF16 %#04x: %#08x", i, got)
+		}
+		got := half.Row(i / cols)[i%cols]
+		exponent, fraction := i>>10&31, float64(i&1023)
+		want := math.Ldexp(1+fraction/1024, exponent-15)
+		switch {
+		case exponent == 0:
+			want = math.Ldexp(fraction, -24)
+		case exponent == 31 && fraction == 0:
+			want = math.Inf(1)
+		case exponent == 31:
+			if bits := math.Float32bits(got); got == got || bits>>31 != uint32(i)>>15 || bits>>13&1023 != uint32(i)&1023 {
+				t.Fatalf("F16 %#04x: %#08x", i, bits)
+			}
+			continue
+		}
+		if i>>15 != 0 {
+			want = -want
+		}
+		if float64(got) != want || math.Signbit(float64(got)) != math.Signbit(want) {
+			t.Fatalf("F16 %#04x: %v, want %v", i, got, want)
 		}
 	}
 }
