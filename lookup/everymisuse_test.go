@@ -432,6 +432,14 @@ func addPasses[I rowvec.ID](calls map[string]func() *misuse.Call, suffix string)
 			return lookup.AddRows(a.grad, a.ids, 2, a.dst)
 		}, Also: []misuse.Spoil{{Name: "g={}", Do: func() { a.grad = new(lookup.Gradient) }}, {Name: "rows is g", Do: func() { a.dst = held(a.grad, 4) }}}}
 	})
+	arguments("Optimizer.StepDense", func(a *args) *misuse.Call {
+		o := must(tokens(a).NewOptimizer(lookup.Adam{}))
+		return &misuse.Call{Args: []misuse.Arg{arg("grad", &a.grads[0])}, Do: func() error { return o.StepDense(a.grads[0]) },
+			Also: []misuse.Spoil{
+				{Name: "grad is the table", Do: func() { a.grads[0].Data = a.table.Data }},
+				{Name: "grad is the state", Do: func() { a.grads[0] = o.State()[1].Value }},
+			}}
+	})
 	arguments("Optimizer.StepBatch", func(a *args) *misuse.Call {
 		e := tokens(a)
 		o := must(e.NewOptimizer(lookup.Adam{}))

@@ -132,7 +132,7 @@ func (g *Gradient) AddTo(dense rowvec.Matrix) error {
 }
 
 // SetDense makes the gradient what a dense one, of as many rows and columns as the table, holds: its rows that have an
-// element other than zero, unchanged. It reads all of dense, twice after CheckFinite.
+// element other than zero, unchanged. It reads all of dense, twice after CheckFinite. Optimizer.StepDense does without a copy.
 func (g *Gradient) SetDense(dense rowvec.Matrix) error {
 	const op = "lookup.Gradient.SetDense"
 	if err := check.Shape(op, "dense", dense, g.table, g.dim); err != nil {
@@ -149,11 +149,16 @@ func (g *Gradient) SetDense(dense rowvec.Matrix) error {
 	}
 	g.Clear()
 	for i := range dense.Rows {
-		if row := dense.Row(i); slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
+		if row := dense.Row(i); touched(row) {
 			g.ids, g.values = append(g.ids, i), append(g.values, row...)
 		}
 	}
 	return nil
+}
+
+// touched reports whether a row of a dense gradient has an element other than zero.
+func touched(row []float32) bool {
+	return slices.ContainsFunc(row, func(x float32) bool { return x != 0 })
 }
 
 // all returns all memory for values.

@@ -459,6 +459,54 @@ func stepBatches(t *testing.T) {
 	}
 }
 
+// TestStepDense: it has the bits of SetDense and Step, with rows of zeros among the others, before and behind them, or none or all.
+func TestStepDense(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		defer tuning.Lower()()
+		const rows = 700 // more than are done at a time
+		zero, negative := float32(0), float32(math.Copysign(0, -1))
+		for _, dim := range []int{1, 33, 130} {
+			for _, m := range []lookup.Method{
+				lookup.SGD{WeightDecay: 0.1}, lookup.SGD{Rate: 0.5}, lookup.Adagrad{RateDecay: 0.5}, lookup.RowAdagrad{Initial: 1},
+				lookup.AdamW{WeightDecay: 0.25, Rate: 0.5},
+			} {
+				a, b := must(lookup.NewEmbedding(rows, dim, lookup.Workers(3))), must(lookup.NewEmbedding(rows, dim, lookup.Workers(3)))
+				oa, ob := must(a.NewOptimizer(m)), must(b.NewOptimizer(m))
+				g := a.NewGradient()
+				for step, zeros := range []func(i int) bool{
+					func(i int) bool { return i%3 == 1 }, func(i int) bool { return false }, func(i int) bool { return true },
+					func(i int) bool { return i < 300 || i > 600 }, func(i int) bool { return i != 5 && i != 513 },
+				} {
+					grad := rowvec.Matrix{Rows: rows, Cols: dim, Stride: dim + 3, Data: make([]float32, rows*(dim+3))}
+					fill(grad, uint64(step))
+					for i := range rows {
+						if zeros(i) {
+							for j := range grad.Row(i) {
+								grad.Row(i)[j] = []float32{zero, negative}[i%2]
+							}
+						}
+					}
+					before := slices.Clone(grad.Data)
+					if err := errors.Join(g.SetDense(grad), oa.Step(g), ob.StepDense(grad)); err != nil {
+						t.Fatal(err)
+					}
+					what := fmt.Sprintf("%v, dim %d", oa, dim)
+					compare(t, what, b.Weight(), a.Weight())
+					for k, s := range oa.State() {
+						compare(t, what, ob.State()[k].Value, s.Value)
+					}
+					if !slices.EqualFunc(before, grad.Data, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) }) {
+						t.Fatal("the gradient has changed")
+					}
+				}
+				if ob.Steps() != oa.Steps() {
+					t.Errorf("%d steps, want %d", ob.Steps(), oa.Steps())
+				}
+			}
+		}
+	})
+}
+
 func TestTrainingNoAllocation(t *testing.T) {
 	defer tuning.Lower()()
 	const dim, n = 64, 600
@@ -485,6 +533,7 @@ func TestTrainingNoAllocation(t *testing.T) {
 			for _, o := range optimizers {
 				check(o.Step(g))
 				check(o.StepBatch(e, in, dOut))
+				check(o.StepDense(d))
 			}
 		})
 	}

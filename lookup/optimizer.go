@@ -159,6 +159,7 @@ type Optimizer struct {
 	ids    []int          // the rows that it changes
 	grads  rowvec.Matrix  // their gradients; none if those of batch have to be added up first
 	places []int          // the row of grads that each has; none where these are all rows in their order
+	dense  bool           // grads are of all rows, of which some may be zeros
 	batch  sums
 	once   singles // what of the batch needs no sum
 	crew   *work.Crew
@@ -286,6 +287,27 @@ func (o *Optimizer) Step(g *Gradient) error {
 	return o.run(len(g.ids))
 }
 
+// StepDense takes a step with a dense gradient, of as many rows and columns as the table: the one that Gradient.SetDense and Step take
+// together, without a copy. Rows that have no element other than zero are left alone, and what the method keeps of them too. It is how
+// to train a model that shares its table between input and output, whose gradients reach most rows.
+func (o *Optimizer) StepDense(grad rowvec.Matrix) error {
+	const op = "lookup.Optimizer.StepDense"
+	table := o.parameter.Value
+	if err := check.Shape(op, "gradient", grad, table.Rows, table.Cols); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "table", table, "gradient", grad); err != nil {
+		return err
+	}
+	for _, state := range o.states {
+		if err := check.Apart(op, "state", state, "gradient", grad); err != nil {
+			return err
+		}
+	}
+	o.grads, o.dense = grad, true
+	return o.run(table.Rows)
+}
+
 // StepBatch takes a step with the gradient that e.BackwardSparse gives for a batch, without ever holding it: the rows of
 // dOut are added up and applied while they are in the caches, and those of ids that occur once are applied as they are, unless
 // the embedding is Scaled or rows are so short that to sort these out takes longer. The table of e must be the optimizer's.
@@ -350,7 +372,7 @@ func (o *Optimizer) run(n int) error {
 		o.crew, o.self = work.New(o.part), o
 	}
 	err := o.crew.Do(o.workersFor(n), n, leastRows(o.parameter.Value.Cols))
-	o.ids, o.grads, o.places = nil, rowvec.Matrix{}, nil
+	o.ids, o.grads, o.places, o.dense = nil, rowvec.Matrix{}, nil, false
 	if err == nil {
 		o.steps = step
 	}
@@ -407,6 +429,8 @@ func power(x float64, n int) float64 {
 // part does a range of rows, or of the batch: first the ids that need no sum, and behind them the places of the others.
 func (o *Optimizer) part(lo, hi int) error {
 	switch {
+	case o.dense:
+		return o.denseRows(lo, hi)
 	case len(o.places) > 0:
 		return o.straight(o.ids, o.places, o.grads, lo, hi)
 	case o.grads.Rows > 0:
@@ -429,6 +453,27 @@ func (o *Optimizer) use(grads rowvec.Matrix, lo int, follows bool) error {
 	u.Follows = follows
 	u.IDs, u.Grad, u.More = unsafe.Pointer(&o.ids[lo]), grads, len(o.ids)-lo-grads.Rows
 	return apply(&u)
+}
+
+// denseRows applies those of rows lo to hi-1 of a dense gradient that have an element other than zero.
+func (o *Optimizer) denseRows(lo, hi int) error {
+	buffer := atBuffers.Get().(*[atRows]int)
+	defer atBuffers.Put(buffer)
+	for ; lo < hi; lo += atRows {
+		ids := buffer[:0]
+		for i := lo; i < min(lo+atRows, hi); i++ {
+			if touched(o.grads.Row(i)) {
+				ids = append(ids, i)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err := o.straight(ids, ids, o.grads, 0, len(ids)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // straight applies the gradients of ids lo to hi-1, the rows that places say.

@@ -43,7 +43,7 @@ func (o *Output) ForwardSampled(logits, h rowvec.Matrix, in Input) error {
 // Backward adds the gradients of Forward, given the gradient dLogits of its result: row i of dH grows by dLogits[i][j]
 // times row j of the table, for j ascending, and row j of grad, a dense gradient of the table, by dLogits[i][j] times row i
 // of h, for i ascending. Each product is rounded before the sum. A model that shares its table has both its gradients, this
-// and that of Embedding.Backward, in one grad, which Gradient.SetDense hands to an Optimizer. Nothing is added to grad if the
+// and that of Embedding.Backward, in one grad, which Optimizer.StepDense takes. Nothing is added to grad if the
 // embedding is Frozen.
 func (o *Output) Backward(dH, grad, dLogits, h rowvec.Matrix) error {
 	return o.backward("lookup.Output.Backward", dH, &grad, nil, nil, dLogits, h)

@@ -431,6 +431,15 @@ func ExampleOptimizer_StepBatch() {
 	// Output: [0 0 0 0 -1 0 1 2 4 5 6 7] <nil>
 }
 
+func ExampleOptimizer_StepDense() {
+	e, o := smallOptimizer()
+	grad, _ := rowvec.NewMatrix(e.Vocab(), e.Dim())
+	copy(grad.Row(2), []float32{2, 2, 2}) // all others stay as they are
+	err := o.StepDense(grad)
+	fmt.Println(e.Weight().Data, err)
+	// Output: [0 0 0 0 1 2 3 4 4 5 6 8] <nil>
+}
+
 func ExampleOptimizer_String() {
 	_, o := smallOptimizer()
 	fmt.Println(o.String())

@@ -158,11 +158,13 @@ func Example_tieWeights() {
 	try(head.Backward(dH, both, rows([]float32{0, 0, 1}), h)) // of the last logit
 	try(e.Backward(both, in, dH))
 	fmt.Println(both.Data)
-	grad := e.NewGradient()
-	try(grad.SetDense(both)) // for an optimizer
+	opt, _ := e.NewOptimizer(lookup.SGD{Rate: 0.5})
+	try(opt.StepDense(both))
+	fmt.Println(e.Weight().Data)
 	// Output:
 	// [0 1 1]
 	// [0 0 1 1 0 1]
+	// [1 0 -0.5 0.5 1 0.5]
 }
 
 // pe = PositionalEncoding(d_model=4, max_len=512); x = pe(x), in eval mode
