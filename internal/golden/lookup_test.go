@@ -66,6 +66,7 @@ func lookupPieces() []piece {
 			output(r)
 		}},
 		{"lookup.Gradient", gradient},
+		{"lookup.Optimizer, dense", stepDense},
 		{"lookup.Save", save},
 		{"lookup.LoadSome", loadSome},
 	}
@@ -327,6 +328,23 @@ func optimizer(r *run, method lookup.Method) {
 			r.parameters(other.State())
 			r.matrices(e.Weight())
 			r.text(other.String())
+		}
+	}
+}
+
+// stepDense takes steps with dense gradients, of batches and of all rows.
+func stepDense(r *run) {
+	for _, dim := range widths {
+		for _, method := range methods {
+			e := r.table(dim)
+			o, dense := must(e.NewOptimizer(method)), must(rowvec.NewMatrix(tokens, dim))
+			for _, in := range r.inputs()[:2] {
+				r.ok(e.Backward(dense, in.Input, r.matrix(in.Len(), dim)))
+				r.ok(o.StepDense(dense))
+			}
+			r.ok(o.StepDense(r.matrix(tokens, dim)))
+			r.parameters(e.Parameters())
+			r.parameters(o.State())
 		}
 	}
 }
