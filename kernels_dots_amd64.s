@@ -360,7 +360,7 @@ few: \
 	SUM_OF_FOUR
 
 // func squareSumsAVX2(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
-// for i := range rows { for j := range cols { dst[i] += x[i][j] * x[i][j] } }
+// for i := range rows { dst[i] = 0; for j := range cols { dst[i] += x[i][j] * x[i][j] } }
 TEXT ·squareSumsAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), R9
@@ -398,7 +398,7 @@ TEXT ·squareSumsAVX2(SB), NOSPLIT, $0-48
 	SUM_OF_FOUR
 
 // func squareSumsAVX512(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
-// for i := range rows { for j := range cols { dst[i] += x[i][j] * x[i][j] } }
+// for i := range rows { dst[i] = 0; for j := range cols { dst[i] += x[i][j] * x[i][j] } }
 TEXT ·squareSumsAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), R9

@@ -348,7 +348,7 @@ block:
 	VMOV V16.B16, b.B16
 
 // func squareSumsNEON(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
-// for i := range rows { for j := range cols { dst[i] += x[i][j] * x[i][j] } }
+// for i := range rows { dst[i] = 0; for j := range cols { dst[i] += x[i][j] * x[i][j] } }
 TEXT ·squareSumsNEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD x+8(FP), R4

@@ -197,8 +197,8 @@ func longDot(x, y []float32) float32 {
 	return lanes[0]
 }
 
-// squaredNorms sets dst to the sum of the squares of each row of m, and has next prefetched, which may be empty, meanwhile, as far as m is
-// long.
+// squaredNorms sets dst to the sum of the squares of each row of m. Meanwhile it prefetches next, unless that is empty, as many bytes as
+// one call of assembly reads.
 func squaredNorms(dst []float64, m Matrix, next []float32) {
 	if isa.Active() == isa.Portable || m.Cols < 8 || m.Cols > chunkElements { // AVX2 takes a tail out of eight columns
 		squaredNormsPlain(dst, &m)

@@ -4,7 +4,7 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/isa"
 
-// blocks returns about how many blocks so many columns of four rows are, for each of which a row of src takes a step of prefetches.
+// blocks returns in about how many blocks so many columns of four rows are done. For each of them a row of src takes a step of prefetches.
 func (p *productArgs) blocks(cols int) int {
 	if p.avx512() {
 		return (cols + 63) / 64

@@ -412,7 +412,7 @@ func fromHalf(half uint16) float32 {
 	return math.Float32frombits(sign | (exponent-15+127)<<23 | fraction<<13)
 }
 
-// readData sets a matrix to what r holds, a piece of the size of buffer at a time, which is a multiple of that of all elements.
+// readData sets a matrix to what r holds, a piece of the size of buffer at a time: a multiple of the size of an element of any dtype.
 func readData(r io.Reader, m rowvec.Matrix, d decoder, buffer []byte) error {
 	left := int64(rowsIn(m)) * int64(m.Cols) * int64(d.size)
 	var piece []byte

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
+	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
@@ -17,8 +19,9 @@ import (
 // the table: it is what nn.Embedding(sparse=True) leaves in .grad, coalesced. It keeps its memory when it is cleared, so
 // that in steady state nothing is allocated.
 //
-// Each further batch that is added takes its own time too, and 16 bytes to be moved for each row that there is. Rows are put in order
-// once Values or AddTo need them so, which takes a copy of them, and as much memory again; steps and norms take them as they are.
+// Each further batch that is added takes its own time too, and a little for each row that there is, whose number in an order is moved, or
+// where rows are short and few the row. Once Values is called, rows are put in that order, which takes a copy of all, and as much memory
+// again; steps, norms and AddTo take them as they are.
 //
 // The sums of a batch start from +0 and follow the order of the ids, so a gradient has the same bits on every machine and
 // for any number of workers, and those of a dense one that was zero before. A Gradient may be in one call at a time, and must
@@ -34,7 +37,6 @@ type Gradient struct {
 
 	batch  sums
 	slots  []int     // the row of values that each group of the batch has
-	summed bool      // values hold what sums of the batch are
 	norms  []float64 // of rows of values, squared
 	places []int     // positions of a batch, where they are what ids of the table are
 	extra  []float32 // rows of a batch that are nobody else's
@@ -67,8 +69,8 @@ func (g *Gradient) Len() int { return len(g.ids) }
 // written to.
 func (g *Gradient) IDs() []int { return g.ids }
 
-// Values returns the gradients of the rows that have been touched, (Len, dim), in their order, without a copy. They may be
-// written to, and are valid until the gradient changes.
+// Values returns the gradients of the rows that have been touched, (Len, dim), in their order. They are the gradient's own: they may be
+// written to, and are valid until it changes.
 func (g *Gradient) Values() rowvec.Matrix {
 	g.settle()
 	return g.rows(0, len(g.ids))
@@ -98,7 +100,7 @@ func (g *Gradient) Clear() { g.ids, g.values, g.order = g.ids[:0], g.values[:0],
 
 // CheckFinite has whatever adds to the gradient, or sets it, refuse sums and elements that are infinite or NaN, if on is true: they
 // return a NotFiniteError and leave the gradient as it was. Otherwise, as from the start, these are kept, as in PyTorch.
-// Optimizer.StepBatch, which holds no gradient, refuses none.
+// Optimizer.StepBatch and StepDense, which have no Gradient, refuse none.
 func (g *Gradient) CheckFinite(on bool) { g.finite = on }
 
 // NotFiniteError reports an element of a gradient that is infinite or NaN.
@@ -121,14 +123,23 @@ func (g *Gradient) AddTo(dense rowvec.Matrix) error {
 	if err := check.Shape(op, "dense", dense, g.table, g.dim); err != nil {
 		return err
 	}
-	values := g.Values()
 	if err := check.Apart(op, "dense", dense, "the gradient", g.all()); err != nil {
 		return err
 	}
 	if err := check.Apart(op, "dense", dense, "ids", viewOf(g.ids).memory()); err != nil {
 		return err
 	}
-	return rowvec.ScatterAdd(dense, g.ids, 1, values)
+	if len(g.ids) == 0 {
+		return nil
+	}
+	u := forward.Update{
+		Method: forward.SGD, Table: dense, Rate: -1, // what it subtracts
+		IDs: unsafe.Pointer(&g.ids[0]), Wide: bits.UintSize == 64, Grad: g.rows(0, len(g.ids)),
+	}
+	if len(g.order) > 0 {
+		u.Places = g.order
+	}
+	return apply(&u)
 }
 
 // SetDense makes the gradient what a dense one, of as many rows and columns as the table, holds: its rows that have an
@@ -143,8 +154,7 @@ func (g *Gradient) SetDense(dense rowvec.Matrix) error {
 	}
 	if g.finite {
 		if err := checkFinite(dense, func(i int) int { return i }); err != nil {
-			err.Op = op
-			return err
+			return named(err, op)
 		}
 	}
 	g.Clear()
@@ -259,48 +269,52 @@ func (g *Gradient) prepare(
 	return g.try(op, workers)
 }
 
-// try reports sums that are not finite, if that is asked for.
-func (g *Gradient) try(op string, workers int) error {
-	g.summed = false
-	if !g.finite {
-		return nil
-	}
-	var err error
-	if len(g.ids) == 0 {
-		err = g.sum(workers)
-	} else {
+// try gets ready to add the batch, and reports sums that are not finite, if that is asked for. Those that go into an empty gradient
+// are worked out meanwhile.
+func (g *Gradient) try(op string, workers int) (err error) {
+	if len(g.ids) > 0 {
 		g.find()
+	}
+	switch {
+	case !g.finite:
+		return nil
+	case len(g.ids) == 0:
+		err = g.sum(workers)
+	default:
 		err = g.run(look, workers)
 	}
 	if err != nil {
 		g.batch.forget()
 	}
+	return named(err, op)
+}
+
+// named returns an error that says what is not finite with the Op that found it, and others as they are.
+func named(err error, op string) error {
 	if bad, ok := err.(*NotFiniteError); ok {
 		bad.Op = op
 	}
 	return err
 }
 
-// sum sets values to the sums of the batch, of which there are no ids yet, and reports those that are not finite, if that is asked for.
+// sum sets values to the sums of the batch, of which there are no ids yet.
 func (g *Gradient) sum(workers int) error {
 	g.values = sized(g.values, len(g.batch.ids)*g.dim)
 	err := g.run(sumInto, workers)
-	g.summed = err == nil
-	if !g.summed {
+	if err != nil {
 		g.values = g.values[:0]
 	}
 	return err
 }
 
-// commit adds what prepare has got ready.
+// commit adds what try has got ready.
 func (g *Gradient) commit(workers int) error {
 	defer g.batch.forget()
 	if len(g.ids) > 0 {
-		g.find()
 		g.merge()
 		return g.run(addInto, workers)
 	}
-	if !g.summed {
+	if !g.finite {
 		if err := g.sum(workers); err != nil {
 			return err
 		}
@@ -309,7 +323,7 @@ func (g *Gradient) commit(workers int) error {
 	return nil
 }
 
-// find sets slots to the row of values that each group has, or to what is below 0 by 1 and the number of ids in front of its own.
+// find sets slots to the row of values that each group has, or to -1-n where it has none, and n ids are in front of its own.
 func (g *Gradient) find() {
 	g.slots = g.slots[:0]
 	i := 0
@@ -337,10 +351,18 @@ func seek(ids []int, lo, id int) int {
 	return lo + at
 }
 
-// Rows of up to movedColumns, no more than twice as many as the batch has, are moved to where they belong, while others get an order. Two
-// batches of 8,192 ids and a step with SGD took so, us, with an order and moved, 1,000,000 x 16 885 and 658, x 64 1567 and 1345; four
-// 1767 and 1735, 3321 and 3550; two of x 128 2868 and 2892, four 6181 and 7784; four of 2,048 of 50,257 x 768 6260 and 8752, sixteen
-// 33600 and 81800. Medians on a Xeon.
+// movedColumns is the number of columns up to which rows are moved to where they belong, while there are no more than twice as many as a
+// batch has; others get an order. Several batches and a step with SGD took so, in us, with an order and moved; medians on a Xeon:
+//
+//	table, ids              batches   order   moved
+//	1,000,000 x 16   8,192        2     885     658
+//	1,000,000 x 16   8,192        4    1767    1735
+//	1,000,000 x 64   8,192        2    1567    1345
+//	1,000,000 x 64   8,192        4    3321    3550
+//	1,000,000 x 128  8,192        2    2868    2892
+//	1,000,000 x 128  8,192        4    6181    7784
+//	   50,257 x 768  2,048        4    6260    8752
+//	   50,257 x 768  2,048       16   33600   81800
 const movedColumns = 64
 
 // merge gives each group that has none a row of zeros, and has slots say so.
@@ -355,39 +377,54 @@ func (g *Gradient) merge() {
 		return
 	}
 	from := len(g.ids)
-	to, last := from+missing, from+missing
-	moves := len(g.order) == 0 && g.dim <= movedColumns && from <= 2*len(g.slots)
-	for i := len(g.order); i < from && !moves; i++ {
+	to := from + missing
+	g.ids, g.values = slices.Grow(g.ids, missing)[:to], slices.Grow(g.values, missing*g.dim)[:to*g.dim]
+	if len(g.order) == 0 && g.dim <= movedColumns && from <= 2*len(g.slots) {
+		g.mergeMoved(from, to)
+		return
+	}
+	for i := len(g.order); i < from; i++ {
 		g.order = append(g.order, i)
 	}
-	g.ids, g.values = slices.Grow(g.ids, missing)[:to], slices.Grow(g.values, missing*g.dim)[:to*g.dim]
-	if !moves {
-		g.order = slices.Grow(g.order, missing)[:to]
-		clear(g.rows(from, to).Data)
-	}
+	g.order = slices.Grow(g.order, missing)[:to]
+	g.mergeOrdered(from, to)
+}
+
+// mergeOrdered makes from ids to of them, with the rows of those that are new behind the others.
+func (g *Gradient) mergeOrdered(from, to int) {
+	row := to
 	for r := len(g.slots) - 1; r >= 0; r-- {
 		at := -1 - g.slots[r]
 		if at < 0 { // it has one
-			if moves {
-				g.slots[r] += to - from
-			}
 			continue
 		}
 		to -= from - at
 		copy(g.ids[to:], g.ids[at:from])
-		if moves {
-			copy(g.rows(to, to+from-at).Data, g.rows(at, from).Data)
-		} else {
-			copy(g.order[to:], g.order[at:from])
+		copy(g.order[to:], g.order[at:from])
+		from, to, row = at, to-1, row-1
+		g.ids[to], g.order[to], g.slots[r] = g.batch.ids[r], row, row
+		clear(g.rows(row, row+1).Data)
+	}
+}
+
+// mergeMoved makes from ids to of them, with all rows in their order.
+func (g *Gradient) mergeMoved(from, to int) {
+	const piece = 1024 // rows of up to 256 bytes, since a copy cannot be preempted
+	for r := len(g.slots) - 1; r >= 0; r-- {
+		at := -1 - g.slots[r]
+		if at < 0 {
+			g.slots[r] += to - from
+			continue
 		}
-		from, to, last = at, to-1, last-1
-		g.ids[to] = g.batch.ids[r]
-		if moves {
-			clear(g.rows(to, to+1).Data)
-			g.slots[r] = to
-		} else {
-			g.order[to], g.slots[r] = last, last
+		for from > at {
+			n := min(piece, from-at)
+			from, to = from-n, to-n
+			copy(g.ids[to:], g.ids[from:from+n])
+			copy(g.rows(to, to+n).Data, g.rows(from, from+n).Data)
 		}
+		to--
+		g.ids[to], g.slots[r] = g.batch.ids[r], to
+		clear(g.rows(to, to+1).Data)
 	}
 }
 
@@ -445,15 +482,12 @@ func (g *Gradient) use(m rowvec.Matrix, lo int, _ bool) error {
 
 // check reports an element of the sums of groups lo to lo+sums.Rows-1 that is not finite.
 func (g *Gradient) check(sums rowvec.Matrix, lo int) error {
-	if err := checkFinite(sums, func(i int) int { return g.batch.ids[lo+i] }); err != nil {
-		return err
-	}
-	return nil
+	return checkFinite(sums, func(i int) int { return g.batch.ids[lo+i] })
 }
 
-// checkFinite returns what is wrong with the first row of gradients for which something is, but for the Op; id says which of the table's
-// they are of.
-func checkFinite(m rowvec.Matrix, id func(i int) int) *NotFiniteError {
+// checkFinite returns a NotFiniteError without an Op for the first element of gradients that is not finite; id says which of the table's
+// rows each is of.
+func checkFinite(m rowvec.Matrix, id func(i int) int) error {
 	buffer := normBuffers.Get().(*[normBlock]float64)
 	defer normBuffers.Put(buffer)
 	for first := 0; first < m.Rows; first += normBlock {

@@ -144,8 +144,8 @@ func (r *rule) epsilonAt(t int) float64 {
 	return float64(r.epsilon * math.Sqrt(1-power(r.beta2, t)))
 }
 
-// Optimizer changes a table by row-sparse gradients: only the rows that a gradient holds, and what the method keeps of
-// them, are read and written. What an update computes has the same bits on every machine and for any number of workers. A
+// Optimizer changes a table by gradients, row-sparse ones, those of batches or dense ones: only the rows that a gradient holds, or that
+// are no zeros in a dense one, and what the method keeps of them, are read and written. What an update computes has the same bits on every machine and for any number of workers. A
 // step must not be taken while anything else uses the table. An Optimizer must not be copied: a copy shares its memory.
 type Optimizer struct {
 	_         noCopy
@@ -287,9 +287,9 @@ func (o *Optimizer) Step(g *Gradient) error {
 	return o.run(len(g.ids))
 }
 
-// StepDense takes a step with a dense gradient, of as many rows and columns as the table: the one that Gradient.SetDense and Step take
-// together, without a copy. Rows that have no element other than zero are left alone, and what the method keeps of them too. It is how
-// to train a model that shares its table between input and output, whose gradients reach most rows.
+// StepDense takes a step with a dense gradient, of as many rows and columns as the table. It does what Gradient.SetDense and then Step do,
+// without the copy, and refuses nothing that is not finite. Rows that have no element other than zero are left alone, and what the method
+// keeps of them too. It is how to train a model that shares its table between input and output, whose gradients reach most rows.
 func (o *Optimizer) StepDense(grad rowvec.Matrix) error {
 	const op = "lookup.Optimizer.StepDense"
 	table := o.parameter.Value
@@ -371,8 +371,8 @@ func (o *Optimizer) run(n int) error {
 	if o.self != o { // it is new, or has been moved
 		o.crew, o.self = work.New(o.part), o
 	}
+	defer func() { o.ids, o.grads, o.places, o.dense = nil, rowvec.Matrix{}, nil, false }() // after a panic too
 	err := o.crew.Do(o.workersFor(n), n, leastRows(o.parameter.Value.Cols))
-	o.ids, o.grads, o.places, o.dense = nil, rowvec.Matrix{}, nil, false
 	if err == nil {
 		o.steps = step
 	}

@@ -634,7 +634,7 @@ func scratchOf(n int) *[]float32 {
 	return scratch
 }
 
-// atRows is the number of positions of a ragged batch that are worked out at a time.
+// atRows is the number of positions of a ragged batch, or of rows of a dense gradient, that are worked out at a time.
 const atRows = 256
 
 var atBuffers = sync.Pool{New: func() any { return new([atRows]int) }}

@@ -75,3 +75,37 @@ func (computed) Limit() int                    { return 100 }
 func (computed) Dim() int                      { return 4 }
 func (computed) Kind() string                  { return "computed" }
 func (computed) Trainable() bool               { return false }
+
+// TestStepAfterPanic: what a step has been told is forgotten when it ends in a panic, as of gradients whose memory cannot be read.
+func TestStepAfterPanic(t *testing.T) {
+	tokens, err := NewEmbedding(5, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := tokens.NewOptimizer(SGD{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := tokens.NewGradient()
+	rows := rowvec.Matrix{Rows: 5, Cols: 3, Stride: 3, Data: make([]float32, 15)}
+	if err := AddRows(g, []int{0, 1, 2, 3, 4}, 1, rows); err != nil {
+		t.Fatal(err)
+	}
+	for name, step := range map[string]func() error{
+		"Step": func() error { return o.Step(g) }, "StepDense": func() error { return o.StepDense(rows) },
+		"StepBatch": func() error { return o.StepBatch(tokens, Sequence([]int{4, 3, 2, 1, 4}), rows) },
+	} {
+		o.crew, o.self = work.New(func(lo, hi int) error { panic("on purpose") }), o
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			_ = step()
+		}()
+		if o.ids != nil || o.grads.Rows != 0 || o.places != nil || o.dense || o.batch.rows.Data != nil {
+			t.Errorf("%s: a panic leaves the next step %v, %v, %v, %v", name, o.ids, o.grads, o.places, o.dense)
+		}
+	}
+}

@@ -63,7 +63,7 @@ var AddProduct func(dst, a, src kernels.Matrix, transposed bool, next kernels.Ma
 
 // SquaredNorms sets dst, which is as long as m has rows, to the sum of the squares of each row in float64, where squares are exact: 16 lanes
 // which start from +0 and are added up as those of a dot product are (package kernels). A sum is finite where all of its row are. What
-// next begins with, which may be empty, comes next, and is prefetched meanwhile as far as m is long. All has been checked.
+// next begins with comes next, and is prefetched meanwhile, unless next is empty. All has been checked.
 var SquaredNorms func(dst []float64, m kernels.Matrix, next []float32)
 
 // DotsAll is rowvec.DotsAll with rows that are a part of a table of so many elements.

@@ -237,6 +237,28 @@ func (p *program) function(address uint64) string {
 	return p.symbols[i].Name
 }
 
+// untraced are the kernels that no call of program calls is about, and why.
+var untraced = map[string]string{
+	"fetchRowsNEON": "it prefetches",
+	"dotLanesNEON":  "it does rows of more elements than a call of dotsNEON may",
+}
+
+// complete reports a kernel of the program that is neither among the calls nor in untraced.
+func (p *program) complete(calls []call) error {
+	for _, s := range p.symbols {
+		name, ours := strings.CutPrefix(s.Name, module+".")
+		name, assembly := strings.CutSuffix(name, "NEON.abi0")
+		if !ours || !assembly {
+			continue
+		}
+		name += "NEON"
+		if untraced[name] == "" && !slices.ContainsFunc(calls, func(c call) bool { return c.function == name }) {
+			return fmt.Errorf("%s is not called", name)
+		}
+	}
+	return nil
+}
+
 // scheduling reports whether a function belongs to Go's runtime, which comes in between every few milliseconds; what
 // the portable path calls to copy does not count as such.
 func scheduling(function string) bool {
@@ -483,6 +505,9 @@ func report(mca, objdump, qemu string, dims []string) error {
 		return err
 	}
 
+	if err := p.complete(neon); err != nil {
+		return err
+	}
 	code := make(map[string][]asmcheck.Instruction)
 	starts := make(map[string][]uint64)
 	var hot []loop

@@ -1,4 +1,4 @@
-// Command calls is what neonmca traces: the kernels, called on few rows and on twice as many, of the numbers of columns that its
+// Command calls is what neonmca traces: the kernels, but for those in untraced of neonmca, called on few rows and on twice as many, of the numbers of columns that its
 // arguments are. Before each call it prints which one follows, and it passes through mark right before and right after.
 package main
 
@@ -7,8 +7,10 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/lookup"
 )
 
@@ -199,6 +201,21 @@ func updates(dim int) {
 	sums := make([]float32, cached)
 	call("updateSGDNEON", dim, cached, rows, func(n int) error {
 		return rowvec.UpdateSGD(table, ids[:n], first(grad, n), 0.1, 0.1)
+	})
+	places := make([]int, 2*rows) // none behind the one before
+	for i := range places {
+		places[i] = i ^ 1
+	}
+	call("updateAddNEON", dim, cached, rows, func(n int) error {
+		forward.Apply(forward.Update{
+			Method: forward.SGD, Table: table, IDs: unsafe.Pointer(&ids[0]), Grad: first(grad, n), Places: places[:n], Rate: 0.1,
+		})
+		return nil
+	})
+	norms := make([]float64, 2*rows)
+	call("squareSumsNEON", dim, cached, rows, func(n int) error {
+		forward.SquaredNorms(norms[:n], first(grad, n), nil)
+		return nil
 	})
 	call("updateAdagradNEON", dim, cached, rows, func(n int) error {
 		return rowvec.UpdateAdagrad(table, squares, ids[:n], first(grad, n), 0.1, 1e-10)
