@@ -328,6 +328,8 @@ block:
 //	R7  in the row           R6  rows left
 //	R9  columns left         R8  columns
 //	R3  to be prefetched     R4  row
+//
+// Lanes change places behind a part of a tail: what adds them up does not notice.
 
 // TWO_SQUARES adds the squares of the first two of a vector, as float64, to two lanes, SQUARES those of all to four.
 #define TWO_SQUARES(x, wide, lanes) \
@@ -340,12 +342,6 @@ block:
 	VFCVTL2(x, x);             \
 	VFMUL2D(x, x, x);          \
 	VFADD2D(x, high, high)
-
-// EXCHANGE has lanes change places: what adds them up does not notice.
-#define EXCHANGE(a, b) \
-	VMOV a.B16, V16.B16; \
-	VMOV b.B16, a.B16;   \
-	VMOV V16.B16, b.B16
 
 // func squareSumsNEON(dst *float64, x *float32, stride uintptr, rows, cols int, next *float32)
 // for i := range rows { dst[i] = 0; for j := range cols { dst[i] += x[i][j] * x[i][j] } }
@@ -381,19 +377,19 @@ eight:
 	SQUARES(16, 20, 0, 1)
 	SQUARES(17, 21, 2, 3)
 	ADD  $32, R7
-	EXCHANGE(V0, V4)
-	EXCHANGE(V1, V5)
-	EXCHANGE(V2, V6)
-	EXCHANGE(V3, V7)
+	EXCHANGE(V0, V4, V16)
+	EXCHANGE(V1, V5, V16)
+	EXCHANGE(V2, V6, V16)
+	EXCHANGE(V3, V7, V16)
 four:
 	TBZ  $2, R8, two
 	FMOVQ (R7), F16
 	SQUARES(16, 20, 0, 1)
 	ADD  $16, R7
-	EXCHANGE(V0, V2)
-	EXCHANGE(V1, V3)
-	EXCHANGE(V4, V6)
-	EXCHANGE(V5, V7)
+	EXCHANGE(V0, V2, V16)
+	EXCHANGE(V1, V3, V16)
+	EXCHANGE(V4, V6, V16)
+	EXCHANGE(V5, V7, V16)
 two:
 	TBZ  $1, R8, one
 	FMOVD (R7), F16

@@ -228,11 +228,6 @@ row:
 	VFMUL4S(v, v, v); \
 	VFADD4S(v, lanes, lanes)
 
-#define EXCHANGE(a, b) \
-	VMOV a.B16, V0.B16; \
-	VMOV b.B16, a.B16;  \
-	VMOV V0.B16, b.B16
-
 // func updateRowAdagradNEON(a *updateArgs) (done int)
 // for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }
 TEXT ·updateRowAdagradNEON(SB), NOSPLIT, $0-16
@@ -263,15 +258,15 @@ squaresTail:
 	SQUARE(0, 16)
 	SQUARE(1, 17)
 	ADD   $32, R6
-	EXCHANGE(V16, V18)
-	EXCHANGE(V17, V19)
+	EXCHANGE(V16, V18, V0)
+	EXCHANGE(V17, V19, V0)
 squaresFour:
 	TBZ   $2, R15, squaresTwo
 	FMOVQ (R6), F0
 	SQUARE(0, 16)
 	ADD   $16, R6
-	EXCHANGE(V16, V17)
-	EXCHANGE(V18, V19)
+	EXCHANGE(V16, V17, V0)
+	EXCHANGE(V18, V19, V0)
 squaresTwo:
 	TBZ   $1, R15, squaresOne
 	FMOVD (R6), F0

@@ -34,6 +34,12 @@
 #define VCMHS4S(m, n, d) WORD $(0x6EA03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.4s, v{n}.4s, v{m}.4s
 #define VCMHS2D(m, n, d) WORD $(0x6EE03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.2d, v{n}.2d, v{m}.2d
 
+// EXCHANGE has vectors change places, by way of another.
+#define EXCHANGE(a, b, tmp) \
+	VMOV a.B16, tmp.B16; \
+	VMOV b.B16, a.B16;   \
+	VMOV tmp.B16, b.B16
+
 #define CLEAR4(a, b, c, d) \
 	VEOR a.B16, a.B16, a.B16; \
 	VEOR b.B16, b.B16, b.B16; \

@@ -51,7 +51,7 @@ func (m Matrix) Row(i int) []float32 {
 type rowError struct{ row, rows int }
 
 func (e rowError) Error() string {
-	return fmt.Sprintf("rowvec: row %d of a matrix with %d", e.row, e.rows)
+	return fmt.Sprintf("rowvec: row %d is outside [0, %d)", e.row, e.rows)
 }
 
 // row is Row without its own checks, for a matrix that has passed through plain. A pointer spares the loops a copy of

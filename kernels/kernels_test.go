@@ -766,7 +766,7 @@ func TestSumBounds(t *testing.T) {
 // TestNoSuchRow: a row that a matrix does not have is a panic that says which, and of how many.
 func TestNoSuchRow(t *testing.T) {
 	m := kernels.Matrix{Rows: 2, Cols: 1, Stride: 1, Data: make([]float32, 3)}
-	for i, want := range map[int]string{-1: "rowvec: row -1 of a matrix with 2", 2: "rowvec: row 2 of a matrix with 2"} {
+	for i, want := range map[int]string{-1: "rowvec: row -1 is outside [0, 2)", 2: "rowvec: row 2 is outside [0, 2)"} {
 		func() {
 			defer func() {
 				if got := fmt.Sprint(recover()); got != want {

@@ -38,7 +38,13 @@ func (e *Embedding) renormalise(op string, ids view) error {
 	return nil
 }
 
-// aheadElements is how many elements ahead of the row whose norm is taken, in rows, the one that is prefetched is.
+// aheadElements is how many elements ahead of the row whose norm is taken, in rows, the one that is prefetched is. ns per row of forward
+// passes with MaxNorm one row ahead, and 512, 1 Ki, 4 Ki and 16 Ki elements, medians of 21 on a Xeon:
+//
+//	50,257 x 768     562   550   556   541   549
+//	300,000 x 256    277   274   271   261   253
+//	1,000,000 x 64   132  90.8  84.9  87.5  92.1
+//	1,000,000 x 16  89.9  48.5  49.8  53.6  70.1
 const aheadElements = 1 << 10
 
 // normBlock is the number of rows whose norms are taken by one call.

@@ -144,9 +144,10 @@ func (r *rule) epsilonAt(t int) float64 {
 	return float64(r.epsilon * math.Sqrt(1-power(r.beta2, t)))
 }
 
-// Optimizer changes a table by gradients, row-sparse ones, those of batches or dense ones: only the rows that a gradient holds, or that
-// are no zeros in a dense one, and what the method keeps of them, are read and written. What an update computes has the same bits on every machine and for any number of workers. A
-// step must not be taken while anything else uses the table. An Optimizer must not be copied: a copy shares its memory.
+// Optimizer changes a table by gradients, row-sparse ones, those of batches or dense ones: only the rows that a gradient holds, or
+// that are no zeros in a dense one, and what the method keeps of them, are read and written. What an update computes has the same
+// bits on every machine and for any number of workers. A step must not be taken while anything else uses the table. An Optimizer must
+// not be copied: a copy shares its memory.
 type Optimizer struct {
 	_         noCopy
 	parameter Parameter
@@ -296,16 +297,24 @@ func (o *Optimizer) StepDense(grad rowvec.Matrix) error {
 	if err := check.Shape(op, "gradient", grad, table.Rows, table.Cols); err != nil {
 		return err
 	}
-	if err := check.Apart(op, "table", table, "gradient", grad); err != nil {
+	if err := o.apart(op, "gradient", grad); err != nil {
 		return err
-	}
-	for _, state := range o.states {
-		if err := check.Apart(op, "state", state, "gradient", grad); err != nil {
-			return err
-		}
 	}
 	o.grads, o.dense = grad, true
 	return o.run(table.Rows)
+}
+
+// apart reports a matrix that a step reads which shares memory with the table or a state.
+func (o *Optimizer) apart(op, name string, m rowvec.Matrix) error {
+	if err := check.Apart(op, "table", o.parameter.Value, name, m); err != nil {
+		return err
+	}
+	for _, state := range o.states {
+		if err := check.Apart(op, "state", state, name, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // StepBatch takes a step with the gradient that e.BackwardSparse gives for a batch, without ever holding it: the rows of
@@ -329,16 +338,13 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	if err := check.Shape(op, "dOut", dOut, n, table.Cols); err != nil {
 		return err
 	}
-	if err := check.Apart(op, "table", table, "dOut", dOut); err != nil {
+	if err := o.apart(op, "dOut", dOut); err != nil {
 		return err
 	}
 	if err := in.apart(op, "table", table); err != nil {
 		return err
 	}
 	for _, state := range o.states {
-		if err := check.Apart(op, "state", state, "dOut", dOut); err != nil {
-			return err
-		}
 		if err := in.apart(op, "state", state); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (g *groups) groupTogether(ids view, except, limit, shift, workers int) bool
 		t.crew = work.New(t.work)
 		g.together = t
 	}
-	workers = min(workers, max(togetherWorkers, ids.n/max(1, tuning.SharedKeys/8)), max(togetherWorkers, runtime.GOMAXPROCS(0))) // a chunk for each
+	workers = min(workers, max(togetherWorkers, min(ids.n/max(1, tuning.SharedKeys/8), runtime.GOMAXPROCS(0)))) // a chunk for each
 	width := max(1, bits.Len(uint(limit-1)))
 	t.ids, t.except, t.limit, t.shift, t.chunks = ids, uint64(except), uint64(limit), shift, workers
 	t.digit = digit(width, ids.n/(workers*workers)) // each chunk goes through the counts of all
