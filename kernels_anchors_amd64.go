@@ -17,12 +17,24 @@ type anchorArgs struct {
 	sin, twice        *float64 // or nil
 	cols              int
 	pos, posHigh      uint64 // its lower half counts
-	terms             *[8][2]float64
-	eighth            uint64
-	unit, half, one   float64
+	angles            *angles
+}
+
+// angles is what sines and cosines in assembly are made with: the constants of package exact.
+type angles struct {
+	terms           [8][2]float64
+	unit, half, one float64
+
+	eighth, quarter, quarters, sign uint64 // quarters are all numbers of them
 	// An int64 is the sum of two float64 less a third: those with its lower and its upper half in place of their last bits.
 	lowBits, highBits uint64
 	both              float64
+}
+
+var anglesOf = angles{
+	terms: exact.Terms, unit: exact.TurnUnit, half: 0.5, one: 1,
+	eighth: exact.Eighth, quarter: exact.Quarter, quarters: 3 * exact.Quarter, sign: 1 << 63,
+	lowBits: 0x4330000000000000, highBits: 0x4530000080000000, both: 0x1p84 + 0x1p63 + 0x1p52,
 }
 
 // anchors is exact.Waves.Anchors for a multiple of 16 columns.
@@ -44,8 +56,7 @@ func anchors(w exact.Waves, x, y []float64, pos uint64) {
 			x: &x[j], y: &y[j], high: &w.High[j], low: &w.Low[j], offset: &w.Offset[j],
 			cols: min(anchorColumns, cols-j),
 			pos:  pos, posHigh: pos >> 32,
-			terms: &exact.Terms, eighth: exact.Eighth, unit: exact.TurnUnit, half: 0.5, one: 1,
-			lowBits: 0x4330000000000000, highBits: 0x4530000080000000, both: 0x1p84 + 0x1p63 + 0x1p52,
+			angles: &anglesOf,
 		}
 		if w.Sin != nil {
 			a.sin, a.twice = &w.Sin[j], &w.Twice[j]

@@ -3,6 +3,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "rows_amd64.h"
+#include "philox_amd64.h"
 
 // Dropout walks the rows of dropoutArgs, two at a time with AVX2 and four with AVX-512, as long as there are as many, since
 // the products of one row wait for each other; and rows from left to right in blocks of 64 columns with AVX2 and 128
@@ -15,9 +16,7 @@
 // On a Zen 4, ns per row of 768 in the first-level cache: AVX-512 80, AVX2 142; with 16 random bits for an element instead
 // of 8, 132 and 229.
 //
-// A word of a counter stands in the lower half of a 64-bit lane. The upper half is whatever the last product has left
-// there: VPMULUDQ does not read it. So the lower half of a product is a word as it stands, the upper half one after a
-// shift, and a round takes no shuffles. The lanes have the order that unpacking the result makes the right one.
+// Lanes have the order that unpacking the result makes the right one.
 //
 // Of a counter, words 0 and 1 are the column and the row, and the others the same in the whole call. Up to the third round
 // there are intermediate results that belong to a column alone, which rows share, or to a row alone, which DROPOUT_ROW
@@ -155,19 +154,6 @@ fetched:
 	VPXOR    d, b, b;                             \
 	VPSRLQ   $32, a, d;                           \
 	VPXOR    Y3, d, d
-
-// ROUND leaves the words in registers c1, c2, c3 and c0.
-#define ROUND_AVX2(round, c0, c1, c2, c3) \
-	VPMULUDQ Y15, c2, c2;                         \
-	VPMULUDQ Y14, c0, c0;                         \
-	VPBROADCASTD KEY0(round), Y4;                 \
-	VPXOR    Y4, c1, c1;                          \
-	VPBROADCASTD KEY1(round), Y5;                 \
-	VPXOR    Y5, c3, c3;                          \
-	VPSRLQ   $32, c2, Y4;                         \
-	VPXOR    Y4, c1, c1;                          \
-	VPSRLQ   $32, c0, Y5;                         \
-	VPXOR    Y5, c3, c3
 
 // LAST is the last round, which leaves two words of each counter in one lane, and the comparison: what is kept of the first
 // 32 columns and of the others, in registers c1 and c3, a byte each. Y5 becomes the scale.
@@ -442,14 +428,6 @@ done:
 	VPTERNLOGD.BCST $0x96, KEY0(3), t, b;  \
 	VPSRLQ   $32, a, u;                    \
 	VPXORQ   Z3, u, d
-
-#define ROUND_AVX512(round, c0, c1, c2, c3, t, u) \
-	VPMULUDQ Z15, c2, c2;                      \
-	VPMULUDQ Z14, c0, c0;                      \
-	VPSRLQ   $32, c2, t;                       \
-	VPTERNLOGD.BCST $0x96, KEY0(round), t, c1; \
-	VPSRLQ   $32, c0, u;                       \
-	VPTERNLOGD.BCST $0x96, KEY1(round), u, c3
 
 #define ROUNDS_AVX512(round, c0, c1, c2, c3, d0, d1, d2, d3, e0, e1, e2, e3, f0, f1, f2, f3) \
 	ROUND_AVX512(round, c0, c1, c2, c3, Z4, Z5); \

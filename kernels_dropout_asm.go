@@ -27,10 +27,10 @@ type dropoutArgs struct {
 	block     uint32 // of the first columns
 	threshold uint32
 	scale     float32
-	keys      [dropoutRounds][2]uint32 // of each round
-	start     uint32                   // word 0 behind the first round, but for the row
-	first     uint32                   // what goes into word 2 in the first round, beside a product
-	second    uint32                   // what goes into word 0 in the second round, beside a product
+	keys      philoxRounds
+	start     uint32 // word 0 behind the first round, but for the row
+	first     uint32 // what goes into word 2 in the first round, beside a product
+	second    uint32 // what goes into word 0 in the second round, beside a product
 
 	// The table whose rows are fetched meanwhile: one for each row, chosen by ids.
 	next       *float32 // row 0
@@ -48,10 +48,20 @@ type dropoutArgs struct {
 	second2, third2 [4]uint32 // what rows add to word 2 in the second and in the third round
 }
 
-const (
-	dropoutRounds = 10
-	dropoutBlock  = 128 // columns that the assembly works out random bits for at once, at most
-)
+// philoxRounds has the two words of the key of each round of Philox.
+type philoxRounds [10][2]uint32
+
+func philoxKeys(seed uint64) (keys philoxRounds) {
+	k0, k1 := uint32(seed), uint32(seed>>32)
+	for i := range keys {
+		keys[i] = [2]uint32{k0, k1}
+		k0 += 0x9e3779b9
+		k1 += 0xbb67ae85
+	}
+	return keys
+}
+
+const dropoutBlock = 128 // columns that the assembly works out random bits for at once, at most
 
 // streamColumns is the least width of rows that are written past the caches, out of a scratch that is in cache: as whole
 // blocks, or where rows begin within lines by a copy. On a Zen 4, ns per row of a layer with 32 MB of results, by ordinary
@@ -62,12 +72,7 @@ const streamColumns = 64
 func (a *dropoutArgs) prepare(dst, src *Matrix, mask *Mask) {
 	a.dstStride, a.srcStride = uintptr(dst.Stride)*4, uintptr(src.Stride)*4
 	a.threshold, a.scale = mask.Threshold(), mask.Scale()
-	k0, k1 := uint32(mask.Seed), uint32(mask.Seed>>32)
-	for i := range a.keys {
-		a.keys[i] = [2]uint32{k0, k1}
-		k0 += 0x9e3779b9
-		k1 += 0xbb67ae85
-	}
+	a.keys = philoxKeys(mask.Seed)
 	stream := kernels.StreamDropout | mask.Step<<8
 	high, low := bits.Mul32(0xcd9e8d57, uint32(stream))
 	a.start = high ^ a.keys[0][0]

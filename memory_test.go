@@ -22,6 +22,7 @@ import (
 	"github.com/rowvec/rowvec/internal/guard"
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/philox"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
@@ -596,6 +597,20 @@ func kernelTable[I, P rowvec.ID]() []safe {
 		{"Rotate in place", false, chunk, rotateBy(true, true)},
 		{"RotateAt", false, chunk, rotateAt(false, true)},
 		{"RotateAt in place", false, chunk, rotateAt(true, false)},
+		{"forward.FillUniform", false, chunk, func(m *memory, s extent) kernel {
+			dst, first := m.vector(written, s.dim), uint64(s.n)
+			return kernel{
+				func() error { forward.FillUniform(dst, 1, 2, first, scale); return nil },
+				func() { philox.Uniform(dst, 1, 2, first, scale) },
+			}
+		}},
+		{"forward.FillNormal", false, less, func(m *memory, s extent) kernel {
+			dst, first := m.vector(written, s.dim), uint64(s.n)
+			return kernel{
+				func() error { forward.FillNormal(dst, 1, 2, first, scale); return nil },
+				func() { philox.Normal(dst, 1, 2, first, scale) },
+			}
+		}},
 		{"Sinusoids", false, less, func(m *memory, s extent) kernel {
 			dst, skip := m.matrix(written, s.n, s.dim, s.gap), s.dim%4
 			x, y, c := m.doubles(changed, s.dim), m.doubles(changed, s.dim), m.doubles(read, s.dim)

@@ -178,6 +178,14 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 			src, sums := m(), make([]float64, rows)
 			return func() error { forward.SquaredNorms(sums, src, nil); return nil }, corners("src", src, isRead)
 		},
+		"FillNormal": func() (func() error, []spot) {
+			x := make([]float32, 100)
+			return func() error { forward.FillNormal(x, 1, 2, 3, 1); return nil }, vector("dst", x, isWritten)
+		},
+		"FillUniform": func() (func() error, []spot) {
+			x := make([]float32, 100)
+			return func() error { forward.FillUniform(x, 1, 2, 3, 1); return nil }, vector("dst", x, isWritten)
+		},
 		"Dots": func() (func() error, []spot) {
 			a, table, ids, dst := m(), m(), ids(), rowvec.Matrix{Rows: rows, Cols: 4, Data: make([]float32, rows*6), Stride: 6}
 			return func() error { return rowvec.Dots(dst, a, table, ids) },

@@ -18,6 +18,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
@@ -236,14 +237,16 @@ func longCalls(n int) map[string]func() error {
 		"many heads": func() error {
 			return rowvec.Rotate(one, one, rowvec.Rotation{Heads: n >> 7, Interleaved: true}, turns, 0, 1)
 		},
-		"BagSum":     func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
-		"BagMean":    func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
-		"BagMax":     func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows
-		"empty bags": func() error { return rowvec.BagSum(thin, table1, ids[:1], empty, nil) },
-		"DotsAll":    func() error { return rowvec.DotsAll(scores, table, rows) },
-		"long dots":  func() error { return rowvec.DotsAll(product, sum, one) },
-		"Add":        func() error { return rowvec.Add(x, y) },
-		"Scale":      func() error { rowvec.Scale(x, 1); return nil },
+		"BagSum":      func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
+		"BagMean":     func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
+		"BagMax":      func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows
+		"empty bags":  func() error { return rowvec.BagSum(thin, table1, ids[:1], empty, nil) },
+		"DotsAll":     func() error { return rowvec.DotsAll(scores, table, rows) },
+		"long dots":   func() error { return rowvec.DotsAll(product, sum, one) },
+		"FillUniform": func() error { forward.FillUniform(x, 1, 2, 3, 1); return nil },
+		"FillNormal":  func() error { forward.FillNormal(x, 1, 2, 3, 1); return nil },
+		"Add":         func() error { return rowvec.Add(x, y) },
+		"Scale":       func() error { rowvec.Scale(x, 1); return nil },
 	}
 }
 

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"math/rand/v2"
+
 	"github.com/viterin/vek/vek32"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/internal/philox"
 	"github.com/rowvec/rowvec/lookup"
 	"github.com/rowvec/rowvec/positional"
 )
@@ -19,6 +23,7 @@ type contest struct {
 	out    func(m *memory) []float32 // what a call writes to
 	chosen bool                      // out is a table, of which ids choose rows
 	near   float64                   // how far from ours a result may be, relative to 1 + its size
+	drawn  bool                      // the results are random numbers, whose moments are compared
 
 	// ours by several workers, where several can work, or where there is no kernel that does it all
 	team  func(m *memory, workers int) (func(ids []int32) error, error)
@@ -229,6 +234,8 @@ var contests = []contest{
 		out:  func(m *memory) []float32 { return m.positions.Data },
 		near: 2e-2, // what float32 makes of angles up to 131,072
 	},
+	initialContest("Uniform", forward.FillUniform, func(r *rand.Rand) float32 { return r.Float32()*2 - 1 }),
+	initialContest("Normal", forward.FillNormal, func(r *rand.Rand) float32 { return float32(r.NormFloat64()) }),
 	{
 		title: "Rotary in place, heads of 64", kernel: rotary(), unit: "token", units: perID,
 		shapes: []shape{{dim: 768, ids: 8192, seq: 1024, cache: "cold"}},
@@ -240,6 +247,34 @@ var contests = []contest{
 		},
 	},
 }
+
+// initialContest is that of initial weights, of which a loop draws one after the other. Their size is a variable everywhere.
+func initialContest(name string, fill func(dst []float32, seed, stream, first uint64, size float32), draw func(r *rand.Rand) float32) contest {
+	return contest{
+		title: name + ", initial weights", unit: "element", units: func(s shape) int { return s.n },
+		kernel: &kernel{
+			name:  name,
+			bytes: func(s shape) int { return 4 * s.n },
+			naive: func(m *memory, _ []int32) {
+				r := rand.New(rand.NewPCG(1, 2))
+				for i := range m.y {
+					m.y[i] = draw(r) * initialSize
+				}
+			},
+			ours: func(m *memory, _ []int32) error {
+				fill(m.y, 1, philox.StreamTokens, 0, initialSize)
+				return nil
+			},
+		},
+		shapes: []shape{{n: 1 << 20, cache: "warm"}, {n: 32 << 20, cache: "cold"}},
+		out:    func(m *memory) []float32 { return m.y },
+		near:   0.1, // of 5,000 numbers
+		drawn:  true,
+	}
+}
+
+// initialSize is the limit or the standard deviation of initial weights, as in peers.py.
+var initialSize float32 = 1
 
 // trainingContest is that of steps of a method, each on a fresh batch: forward, backward and update.
 func trainingContest(name string) contest {

@@ -205,7 +205,7 @@ func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err := check(rivals, k.near); err != nil {
+	if err := check(rivals, k); err != nil {
 		return f, err
 	}
 
@@ -239,7 +239,7 @@ func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err := check(rivals, k.near); err != nil { // also of what the runs have left
+	if err := check(rivals, k); err != nil { // also of what the runs have left
 		return f, err
 	}
 	f = faceOff{contest: k, shape: s, Kernel: k.kernel.name, Shape: s.String(), Unit: k.unit}
@@ -341,9 +341,16 @@ func (k *contest) result(m *memory) []float32 {
 	return rows
 }
 
-// check compares the results of all rivals with that of the first.
-func check(rivals []rival, near float64) error {
-	want, err := rivals[0].result()
+// check compares the results of all rivals with that of the first: of random numbers, their moments.
+func check(rivals []rival, k *contest) error {
+	result := func(r rival) ([]float32, error) {
+		x, err := r.result()
+		if err == nil && k.drawn {
+			x = moments(x)
+		}
+		return x, err
+	}
+	want, err := result(rivals[0])
 	if err != nil {
 		return err
 	}
@@ -351,7 +358,7 @@ func check(rivals []rival, near float64) error {
 		if r.result == nil {
 			continue
 		}
-		got, err := r.result()
+		got, err := result(r)
 		if err != nil {
 			return err
 		}
@@ -361,7 +368,7 @@ func check(rivals []rival, near float64) error {
 		for i, x := range want {
 			y := got[i]
 			off := math.Abs(float64(x) - float64(y))
-			if math.Float32bits(x) != math.Float32bits(y) && !(off < near*(1+math.Abs(float64(x)))) {
+			if math.Float32bits(x) != math.Float32bits(y) && !(off < k.near*(1+math.Abs(float64(x)))) {
 				return fmt.Errorf("element %d: %s has %v, %s %v", i, r.name, y, ours, x)
 			}
 		}
@@ -369,12 +376,24 @@ func check(rivals []rival, near float64) error {
 	return nil
 }
 
+// moments returns the mean, and those of squares and of products of neighbours.
+func moments(xs []float32) []float32 {
+	var mean, square, product float64
+	for i, x := range xs {
+		mean += float64(x)
+		square += float64(x) * float64(x)
+		product += float64(x) * float64(xs[(i+1)%len(xs)])
+	}
+	n := float64(len(xs))
+	return []float32{float32(mean / n), float32(square / n), float32(product / n)}
+}
+
 const peersLegend = `
 Ids are fresh in every call, and the table is larger than any cache (cold) or in one (held); or
 they are the same each time (warm). naive Go, vek32, gonum and copy have one thread always.
 copy moves as many bytes as rowvec has to, in and out, one behind the other; in training those
 of a row that is updated count once, however often it occurs. All other sides have computed the
-same as rowvec: of a lookup all bits, and nearly the same elsewhere.
+same as rowvec: of a lookup all bits, and nearly the same elsewhere, of random numbers the moments.
 `
 
 // noise is how far behind rowvec may be and still count as no slower.

@@ -105,6 +105,8 @@ class Job:
             "EmbedSinusoidal": ({"table": per_token, "positions": per_position, "rows": per_id}, "rows", False, sinusoidal_layers),
             "ScatterAdd": ({"table": per_token, "rows": per_id}, "table", True, scatters),
             "AddScaled": ({"x": (self.n,), "y": (self.n,), "temporary": (self.n,)}, "y", False, axpys),
+            "Uniform": ({"y": (self.n,)}, "y", False, uniforms),
+            "Normal": ({"y": (self.n,)}, "y", False, normals),
             "Sinusoidal": ({"positions": per_position}, "positions", False, sinusoids),
             "Rotary": ({"rows": per_id}, "rows", False, rotations),
             "Training": ({"table": per_token, "grad": per_token, "rows": per_id, "out_grad": per_id},
@@ -466,6 +468,38 @@ def axpys(job, lib, v):
             for _ in lists:
                 add(x, alpha=scale)
         yield "torch add_(alpha=)", loop
+
+
+SIZE = 1.0  # of initial weights: their limit or standard deviation
+
+
+def uniforms(job, lib, v):
+    y = v.y
+    if lib is np:
+        draw, size, least = np.random.default_rng(1).random, np.array(2 * SIZE, np.float32), np.array(SIZE, np.float32)
+
+        def numbers(_):
+            draw(dtype=np.float32, out=y)
+            np.multiply(y, size, y)
+            np.subtract(y, least, y)
+        yield "NumPy random, 3 passes", each(numbers)
+    else:
+        torch.manual_seed(1)
+        yield "torch uniform_", each(lambda _: y.uniform_(-SIZE, SIZE))
+
+
+def normals(job, lib, v):
+    y = v.y
+    if lib is np:
+        draw, size = np.random.default_rng(1).standard_normal, np.array(SIZE, np.float32)
+
+        def numbers(_):
+            draw(dtype=np.float32, out=y)
+            np.multiply(y, size, y)
+        yield "NumPy standard_normal, 2 passes", each(numbers)
+    else:
+        torch.manual_seed(1)
+        yield "torch normal_", each(lambda _: y.normal_(0, SIZE))
 
 
 def sinusoids(job, lib, v):

@@ -37,6 +37,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/pages"
 	"github.com/rowvec/rowvec/internal/philox"
 	"github.com/rowvec/rowvec/internal/work"
@@ -231,9 +232,9 @@ func (e *Embedding) initialise(s settings) {
 	_ = work.New(func(lo, hi int) error {
 		x, first := w.Data[lo*w.Cols:hi*w.Cols], uint64(lo)*uint64(w.Cols)
 		if s.normal {
-			philox.Normal(x, s.seed, philox.StreamTokens, first, s.std)
+			forward.FillNormal(x, s.seed, philox.StreamTokens, first, s.std)
 		} else {
-			philox.Uniform(x, s.seed, philox.StreamTokens, first, limit)
+			forward.FillUniform(x, s.seed, philox.StreamTokens, first, limit)
 		}
 		return nil
 	}).Do(e.workers, w.Rows, leastRows(w.Cols))

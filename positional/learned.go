@@ -6,6 +6,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/philox"
 )
 
@@ -29,7 +30,7 @@ func NewLearned(max, dim int, seed uint64) (*Learned, error) {
 	if err != nil {
 		return nil, err
 	}
-	philox.Uniform(table.Data, seed, philox.StreamPositions, 0, float32(math.Sqrt(2/float64(dim))))
+	forward.FillUniform(table.Data, seed, philox.StreamPositions, 0, float32(math.Sqrt(2/float64(dim))))
 	return &Learned{table}, nil
 }
 

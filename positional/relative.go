@@ -9,6 +9,7 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/exact"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/philox"
 )
 
@@ -51,7 +52,7 @@ func NewRelativeBias(heads, buckets, maxDistance int, bidirectional bool, seed u
 	if err != nil {
 		return nil, err
 	}
-	philox.Normal(table.Data, seed, philox.StreamRelative, 0, relativeStd)
+	forward.FillNormal(table.Data, seed, philox.StreamRelative, 0, relativeStd)
 	return newRelativeBias(table, maxDistance, bidirectional), nil
 }
 

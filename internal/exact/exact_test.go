@@ -192,8 +192,8 @@ func TestConstants(t *testing.T) {
 	if off, _ := rest.Float64(); math.Abs(off) > 0x1p-162 {
 		t.Errorf("pi/2 is off by %g", off)
 	}
-	if bits.TrailingZeros64(math.Float64bits(ln2Hi)) < 21 {
-		t.Error("ln2Hi has more than 32 bits")
+	if bits.TrailingZeros64(math.Float64bits(Ln2Hi)) < 21 {
+		t.Error("Ln2Hi has more than 32 bits")
 	}
 }
 

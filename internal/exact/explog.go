@@ -2,10 +2,10 @@ package exact
 
 import "math"
 
-// ln2 is the sum of these two; the first has 32 bits, so that its products with exponents are exact.
+// The logarithm of 2 is the sum of these two; the first has 32 bits, so that its products with exponents are exact.
 const (
-	ln2Hi = 0x1.62e42feep-1
-	ln2Lo = math.Ln2 - ln2Hi
+	Ln2Hi = 0x1.62e42feep-1
+	Ln2Lo = math.Ln2 - Ln2Hi
 )
 
 // Exp returns e^x with an error below 0.6 units in the last place where the result is a normal number. As usual, it is
@@ -19,7 +19,7 @@ func Exp(x float64) float64 {
 	}
 	// x = k*ln 2 + r + e, |r| <= ln(2)/2
 	k := math.Floor(float64(x*(1/math.Ln2)) + 0.5)
-	r, e := twoSum(x-k*ln2Hi, float64(-k*ln2Lo)) // k*ln2Hi is exact
+	r, e := twoSum(x-k*Ln2Hi, float64(-k*Ln2Lo)) // k*Ln2Hi is exact
 	y, rest := twoSum(1, r)
 	y += rest + (e + float64(float64(r*r)*horner(r, expTerms[:])))
 	half := int(k) >> 1 // 2^k itself may be no float64
@@ -59,15 +59,15 @@ func Log(x float64) float64 {
 	f := m - 1
 	s := f / (2 + f)
 	z := float64(s * s)
-	tail := float64(z * horner(z, logTerms[:]))
+	tail := float64(z * horner(z, LogTerms[:]))
 	half := float64(f*f) / 2
 	n := float64(k)
-	rest := float64(s*(half+tail)) + float64(n*ln2Lo)
-	return n*ln2Hi - ((half - rest) - f) // n*ln2Hi is exact
+	rest := float64(s*(half+tail)) + float64(n*Ln2Lo)
+	return n*Ln2Hi - ((half - rest) - f) // n*Ln2Hi is exact
 }
 
-// 2/(2k+1), k = 11..1; what is left out is below 1e-19 of the result for |s| <= 3 - sqrt(8).
-var logTerms = [...]float64{2. / 23, 2. / 21, 2. / 19, 2. / 17, 2. / 15, 2. / 13, 2. / 11, 2. / 9, 2. / 7, 2. / 5, 2. / 3}
+// LogTerms are 2/(2k+1), k = 11..1; what is left out is below 1e-19 of the result for |s| <= 3 - sqrt(8). Nothing writes to them.
+var LogTerms = [...]float64{2. / 23, 2. / 21, 2. / 19, 2. / 17, 2. / 15, 2. / 13, 2. / 11, 2. / 9, 2. / 7, 2. / 5, 2. / 3}
 
 // LogQuotient returns the natural logarithm of a/b, where a and b are whole numbers from 1 to 2^53, with an error below 1.5 units
 // in the last place, also where they are so close that the rounding of a/b is not small beside it.

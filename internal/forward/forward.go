@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/exact"
+	"github.com/rowvec/rowvec/internal/philox"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -133,6 +134,12 @@ const (
 
 // Apply does an update, as Do does with the rest.
 var Apply func(u Update) (done int)
+
+// FillUniform is philox.Uniform.
+var FillUniform = philox.Uniform
+
+// FillNormal is philox.Normal.
+var FillNormal = philox.Normal
 
 // Quantizes reports whether there is assembly, at the level in use, for Quantize and QuantizedDots of rows of so many columns.
 var Quantizes = func(cols int) bool { return false }

@@ -2,7 +2,8 @@
 // Philox 4x32-10, whose definition is kernels.Philox.
 //
 // There is no state. A number is a function of a seed, a stream and its index, so that any part of a tensor can be
-// filled by itself, in any order, by any number of workers, on any machine, with the same bits.
+// filled by itself, in any order, by any number of workers, on any machine, with the same bits. Package forward has both
+// fills by assembly.
 package philox
 
 import (
