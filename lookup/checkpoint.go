@@ -22,6 +22,7 @@ import (
 // ChecksumKey is the key in the metadata of a file under which Save leaves the checksum that Load looks at: the CRC-32C
 // (Castagnoli) of all bytes behind the header, and then of the other metadata, keys ascending, each key and each value with
 // a byte 0 behind it, as eight lower-case hexadecimal digits. A program that changes data and keeps the metadata has to leave it out.
+// What would be this key but for up to four bytes in one place is an error: a damaged key must not switch the check off.
 const ChecksumKey = "rowvec.crc32c"
 
 // FormatError reports a file that is no valid safetensors file, that is damaged, or that does not hold what is asked for;
@@ -51,7 +52,7 @@ const pieceBytes = 256 << 10
 //
 // Errors: ShapeError for a tensor whose fields contradict each other, and for a Vector that has neither one row nor one
 // column; those of the file system, wrapped; and FormatError for names that are not unique, that are "__metadata__", or are
-// not valid UTF-8, and for metadata that are not, or that hold ChecksumKey.
+// not valid UTF-8, and for metadata that are not, or that hold ChecksumKey or what it would be with up to four bytes damaged.
 func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	const op = "lookup.Save"
 	headers := make([]safetensors.Tensor, len(tensors))
@@ -69,8 +70,10 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 		}
 		headers[i] = safetensors.Tensor{Name: t.Name, DType: "F32", Shape: shape}
 	}
-	if _, taken := metadata[ChecksumKey]; taken {
-		return &FormatError{path, "the key " + ChecksumKey + " of the metadata belongs to Save"}
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if key == ChecksumKey || resemblesChecksumKey(key) {
+			return &FormatError{path, "the key " + safetensors.Quote(key) + " of the metadata belongs to Save"}
+		}
 	}
 	all := maps.Clone(metadata)
 	if all == nil {
@@ -103,6 +106,37 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 		return fmt.Errorf("rowvec: %s: %w", op, err)
 	}
 	return nil
+}
+
+// resemblesChecksumKey reports whether a key would be ChecksumKey but for up to four bytes in one place.
+func resemblesChecksumKey(key string) bool {
+	const damage = 4
+	before, behind := 0, 0
+	for most := min(len(key), len(ChecksumKey)); before < most && key[before] == ChecksumKey[before]; {
+		before++
+	}
+	for key, want := key[before:], ChecksumKey[before:]; behind < min(len(key), len(want)) &&
+		key[len(key)-1-behind] == want[len(want)-1-behind]; {
+		behind++
+	}
+	return key != ChecksumKey && before+behind >= max(len(key), len(ChecksumKey))-damage
+}
+
+// readHeader reads the header of a file of size bytes. One whose checksum is under a damaged key is not taken for one without.
+func readHeader(f *os.File, size int64) (*safetensors.Header, error) {
+	header, err := safetensors.Read(f, size)
+	if err != nil {
+		return nil, err
+	}
+	if _, summed := header.Metadata[ChecksumKey]; summed {
+		return header, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(header.Metadata)) {
+		if resemblesChecksumKey(key) {
+			return nil, safetensors.Error("the metadata are damaged: " + safetensors.Quote(key) + " looks like " + ChecksumKey)
+		}
+	}
+	return header, nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -190,7 +224,7 @@ type Tensor struct {
 // system.
 func Tensors(path string) (tensors []Tensor, metadata map[string]string, err error) {
 	err = readFile("lookup.Tensors", path, func(f *os.File, size int64) error {
-		header, err := safetensors.Read(f, size)
+		header, err := readHeader(f, size)
 		if err != nil {
 			return err
 		}
@@ -278,7 +312,7 @@ func byName(op, path string, tensors []Parameter) (map[string]rowvec.Matrix, err
 
 // load sets what is wanted of a file of size bytes, which is to be all that it holds if all is true.
 func load(f *os.File, size int64, wanted map[string]rowvec.Matrix, all bool) (map[string]string, error) {
-	header, err := safetensors.Read(f, size)
+	header, err := readHeader(f, size)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func parse(text []byte) (*Header, error) {
 	p.UseNumber()
 	h := new(Header)
 	names := make(map[string]bool)
-	err := p.object(func(name string) error {
+	err := p.object("an object", func(name string) error {
 		if names[name] {
 			return problem("the header has %s twice", Quote(name))
 		}
@@ -194,8 +194,8 @@ func (p parser) delim(want json.Delim, where string) error {
 }
 
 // object calls value for each name of an object, which has to take what belongs to it.
-func (p parser) object(value func(name string) error) error {
-	if err := p.delim('{', "an object"); err != nil {
+func (p parser) object(what string, value func(name string) error) error {
+	if err := p.delim('{', what); err != nil {
 		return err
 	}
 	for p.More() {
@@ -211,12 +211,12 @@ func (p parser) object(value func(name string) error) error {
 			return err
 		}
 	}
-	return p.delim('}', "an object")
+	return p.delim('}', what)
 }
 
 func (p parser) metadata(h *Header) error {
 	h.Metadata = make(map[string]string)
-	return p.object(func(key string) error {
+	return p.object(`"__metadata__"`, func(key string) error {
 		if _, twice := h.Metadata[key]; twice {
 			return problem("the metadata have %s twice", Quote(key))
 		}
@@ -237,7 +237,7 @@ func (p parser) tensor(name string) (Tensor, error) {
 	t := Tensor{Name: name}
 	var offsets []int64
 	seen := make(map[string]bool, 3)
-	err := p.object(func(field string) error {
+	err := p.object("tensor "+Quote(name), func(field string) error {
 		if seen[field] {
 			return problem("tensor %s has %s twice", Quote(name), Quote(field))
 		}
