@@ -13,8 +13,8 @@ import "math"
 // an order of its own, so that its results differ in their last bits.
 //
 // A row of equal elements, n of which add up without rounding, becomes beta, or NaN if epsilon is 0. A row becomes beta,
-// too, if the squares of x-mean add up beyond float32, for which one x-mean of 2e19 is enough. A row with an infinity or a
-// NaN, or of a sum beyond float32, becomes NaN.
+// too, if the squares of x-mean add up beyond float32, for which one x-mean of 2e19 is enough; PyTorch has NaN there. A row with an
+// infinity or a NaN, or of a sum beyond float32, becomes NaN.
 //
 // src has the shape of dst, gamma and beta an element for each column; strides are free. dst and src may be the same matrix,
 // with the same first element and the same stride. Errors: ShapeError; OverlapError if dst shares memory with src otherwise,
@@ -40,7 +40,8 @@ func LayerNorm(dst, src Matrix, gamma, beta []float32, epsilon float32) error {
 //
 //	((g - mean(g)) - xhat*mean(g*xhat))*r
 //
-// and adds d*xhat to dGamma and d to dBeta, for rows ascending. Rounding and sums are those of LayerNorm.
+// and adds d*xhat to dGamma and d to dBeta, for rows ascending. Rounding and sums are those of LayerNorm. Where squares add up
+// beyond float32, r is 0, and so is the row of dSrc; PyTorch has NaN there too.
 //
 // dSrc and dOut have the shape of src, gamma, dGamma and dBeta an element for each column; strides are free. dSrc and dOut
 // may be the same matrix, with the same first element and the same stride. Errors: ShapeError; OverlapError if dSrc, dGamma

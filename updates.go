@@ -63,7 +63,8 @@ func UpdateAdagrad[I ID](table, sums Matrix, ids []I, grad Matrix, rate, epsilon
 //
 // where every operation is rounded to float32. The squares are added up in 16 lanes, element j in lane j mod 16, and the
 // lanes as a tree, so that the sum is the same at every instruction set. Ids that occur several times, and gradients that
-// are infinite or NaN, are those of UpdateSGD; here one spoils the whole row.
+// are infinite or NaN, are those of UpdateSGD; here one spoils the whole row, and so does a gradient of zeros where
+// rate/(sqrt(s)+epsilon) is not finite.
 //
 // sums has table.Rows elements, grad len(ids) rows and as many columns as table; strides are free. It writes to table and
 // sums. Errors are those of UpdateAdagrad.

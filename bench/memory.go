@@ -185,8 +185,7 @@ func (m *memory) newOptimizer(e *lookup.Embedding, method lookup.Method) *lookup
 	o := must1(e.NewOptimizer(method))
 	m.optimizers = append(m.optimizers, o)
 	for _, p := range o.State() {
-		clear(p.Value.Data)
-		pages.Collapse(p.Value.Data) // as fill does: all sides share such pages
+		clear(p.Value.Data) // on huge pages, as all sides
 		if len(m.optimizers) == 1 {
 			m.states = append(m.states, p.Value)
 		}
@@ -256,17 +255,13 @@ var numbers = sync.OnceValue(func() []float32 {
 
 // fill returns the first n elements of a buffer, which grows if need be, on 2 MiB pages where there are such.
 func fill(buffer *[]float32, n int, contents part) []float32 {
-	grown := n > len(*buffer)
-	if grown {
+	if n > len(*buffer) {
 		*buffer = nil // so that it can be collected before the new one is made
 		*buffer = make([]float32, n)
 		pages.Advise(*buffer)
 	}
 	x := (*buffer)[:n]
 	put(x, contents)
-	if grown {
-		pages.Collapse(x) // what Go had in use before
-	}
 	return x
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/forward"
-	"github.com/rowvec/rowvec/internal/pages"
 	"github.com/rowvec/rowvec/internal/work"
 )
 
@@ -133,6 +132,10 @@ func (r *rule) check(op string) error {
 		}
 		return check.Value(op, "epsilon of "+r.name, r.epsilon, want)
 	}
+	if least := math.Sqrt(r.initial) + float64(float32(r.epsilon)); r.method == forward.RowAdagrad && !(r.rate/least < math.MaxFloat32) {
+		return check.Value(op, "rate of "+r.name, r.rate, // or NaN came of a gradient of 0
+			"one that is finite as a float32, also divided by epsilon plus the root of the initial sum")
+	}
 	return nil
 }
 
@@ -170,9 +173,9 @@ type Optimizer struct {
 // NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size
 // of the table for Adagrad, twice that for Adam and AdamW, one number for each row for RowAdagrad, and nothing for SGD.
 // It is an error if the matrix contradicts itself or is empty, if the method is nil, or if it has a number that is negative
-// or not below the largest float32 (for Adam and AdamW, also the rate divided by 1-Beta1, and times the weight decay), an epsilon
-// that is 0 as a float32 (for AdamW, times sqrt(1-Beta2)), or a beta of 1 or more; and if it is a Vector that has neither one row
-// nor one column. Large steps are shared by as many workers as GOMAXPROCS is now; the optimizers that an Embedding or a Layer makes
+// or not below the largest float32 (for Adam and AdamW, also the rate divided by 1-Beta1, and times the weight decay; for
+// RowAdagrad, the rate divided by Epsilon plus the root of Initial), an epsilon that is 0 as a float32 (for AdamW, times
+// sqrt(1-Beta2)), or a beta of 1 or more; and if it is a Vector that has neither one row nor one column. Large steps are shared by as many workers as GOMAXPROCS is now; the optimizers that an Embedding or a Layer makes
 // of its own parameters have its Workers.
 func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
@@ -218,11 +221,10 @@ func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, er
 		cols = 1
 	}
 	for range o.rule.states {
-		s, err := check.NewMatrix(op, "rows of the parameter", p.Value.Rows, cols)
+		s, err := check.NewTable(op, "rows of the parameter", p.Value.Rows, cols)
 		if err != nil {
 			return nil, err
 		}
-		pages.Advise(s.Data)
 		if o.rule.initial != 0 {
 			for i := range s.Data {
 				s.Data[i] = float32(o.rule.initial)
@@ -236,8 +238,8 @@ func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, er
 // Rate returns the learning rate.
 func (o *Optimizer) Rate() float64 { return o.rule.rate }
 
-// SetRate changes the learning rate of the steps to come. It must be at least 0 and, with what NewOptimizer says of Adam and
-// AdamW, below the largest float32.
+// SetRate changes the learning rate of the steps to come. It must be at least 0 and, with what NewOptimizer says of Adam, AdamW
+// and RowAdagrad, below the largest float32.
 func (o *Optimizer) SetRate(rate float64) error {
 	r := o.rule
 	r.rate = rate

@@ -48,7 +48,7 @@ func NewRelativeBias(heads, buckets, maxDistance int, bidirectional bool, seed u
 	if err := checkBuckets(op, "buckets", buckets, maxDistance, bidirectional); err != nil {
 		return nil, err
 	}
-	table, err := check.NewMatrix(op, "buckets", buckets, heads)
+	table, err := check.NewTable(op, "buckets", buckets, heads)
 	if err != nil {
 		return nil, err
 	}

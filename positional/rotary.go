@@ -109,7 +109,7 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.table, err = check.NewMatrix(op, "length", r.length, dim); err != nil {
+	if r.table, err = check.NewTable(op, "length", r.length, dim); err != nil {
 		return nil, err
 	}
 	r.first = newTurns(f, dim, 0)

@@ -101,12 +101,13 @@ func Apart(op, dstName string, dst rowvec.Matrix, srcName string, src rowvec.Mat
 	return nil
 }
 
-// NewMatrix is rowvec.NewMatrix with an error that speaks of the caller's argument.
-func NewMatrix(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
+// NewTable is rowvec.NewMatrix on huge pages, for what keeps it, and with an error that speaks of the caller's argument.
+func NewTable(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
 	m, err := rowvec.NewMatrix(rows, cols)
 	if shape := (*rowvec.ShapeError)(nil); errors.As(err, &shape) {
 		shape.Op, shape.What = op, rowsName
 	}
+	pages.Advise(m.Data)
 	return m, err
 }
 

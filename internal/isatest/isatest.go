@@ -24,6 +24,7 @@ var start = isa.Active()
 // times slower; on emulated processors, but for arm64, since an amd64 is there to show what is dispatched to, and others run
 // portable code; and for portable code beside assembly, which builds that have nothing else sweep.
 func Sampled() bool {
+	cached()
 	return race.Enabled || Slow && runtime.GOARCH != "arm64" || isa.Active() == isa.Portable && len(isa.Available) > 1
 }
 
@@ -90,6 +91,7 @@ func KeepChanging(id *int64) (stop func()) {
 // without it. An emulated processor runs these alone, if it lists any: others are quicker elsewhere.
 func Levels(tb testing.TB) []isa.Level {
 	tb.Helper()
+	cached()
 	levels := isa.Available[:slices.Index(isa.Available, start)+1]
 	var required []isa.Level
 	for name := range strings.SplitSeq(os.Getenv("ROWVEC_REQUIRE_ISA"), ",") {
@@ -106,6 +108,11 @@ func Levels(tb testing.TB) []isa.Level {
 		return required
 	}
 	return levels
+}
+
+// cached reads what has been read before tests began, so that go test, which caches results, sees what they depend on.
+func cached() {
+	_, _ = os.Getenv("ROWVEC_ISA"), os.Getenv("ROWVEC_EMULATED")
 }
 
 // Each runs test once for each level as a subtest named isa=LEVEL, with that level active.

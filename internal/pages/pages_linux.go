@@ -12,12 +12,13 @@ const (
 	madvCollapse = 25 // MADV_COLLAPSE, since Linux 6.1
 )
 
-// Advise asks for huge pages inside data, before it is written to for the first time. Advice is all it is: an error, as
-// from a system without huge pages, changes nothing but speed.
-func Advise(data []float32) { advise(data, unix.MADV_HUGEPAGE) }
-
-// Collapse gathers what data has in small pages already into huge ones: memory that Go had in use before.
-func Collapse(data []float32) { advise(data, madvCollapse) }
+// Advise asks for huge pages inside data, and gathers in such what is there in small pages already, since Go had it in use before or
+// since it has been written to. What has not been touched stays so. Advice is all it is: an error, as from a system without huge pages,
+// changes nothing but speed.
+func Advise(data []float32) {
+	advise(data, unix.MADV_HUGEPAGE)
+	advise(data, madvCollapse)
+}
 
 // advise applies to the whole huge pages inside data alone, since what lies around it belongs to others.
 func advise(data []float32, advice int) {

@@ -1,65 +1,66 @@
-package pages
+package pages_test
 
 import (
-	"bufio"
-	"fmt"
-	"os"
-	"runtime"
-	"strings"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/pages"
 )
 
-// hugeBytes returns how much of the mapping that data begins in is backed by huge pages.
-func hugeBytes(t *testing.T, data []float32) int {
-	t.Helper()
-	f, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		t.Skip(err)
-	}
-	defer f.Close()
-	here, total := false, 0
-	address := uintptr(unsafe.Pointer(&data[0]))
-	end := address + uintptr(len(data))*4
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var lo, hi uintptr
-		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x ", &lo, &hi); n == 2 {
-			here = lo < end && address < hi
-		}
-		var kib int
-		if n, _ := fmt.Sscanf(lines.Text(), "AnonHugePages: %d kB", &kib); n == 1 && here {
-			total += kib << 10
-		}
-	}
-	return total
-}
+const size = 16 << 20 // bytes
 
-func TestAdvise(t *testing.T) {
-	modes, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
-	if err != nil || strings.Contains(string(modes), "[never]") {
-		t.Skip("this system has no transparent huge pages")
-	}
-	if os.Getenv("ROWVEC_EMULATED") != "" {
-		t.Skip("an emulator keeps its own pages")
-	}
-	const size = 64 << 20
+// TestUsed comes first, before Go has memory in huge pages: memory that has been in use is gathered in huge pages, with what is in it.
+func TestUsed(t *testing.T) {
+	isatest.UsedMemory(t, 12)
 	data := make([]float32, size/4)
-	Advise(data)
-	for i := 0; i < len(data); i += 1024 {
-		data[i] = 1
+	for i := range data {
+		data[i] = float32(i)
 	}
-	Collapse(data)
-	if got := hugeBytes(t, data); got < size/2 {
+	if got := isatest.HugeBytes(t, data); got > size/4 {
+		t.Skipf("%d bytes are in huge pages without advice", got)
+	}
+	pages.Advise(data)
+	if got := isatest.HugeBytes(t, data); got < size/2 {
 		t.Errorf("%d of %d bytes are in huge pages", got, size)
 	}
-	runtime.KeepAlive(data)
+	for i, x := range data {
+		if x != float32(i) {
+			t.Fatalf("element %d is %v", i, x)
+		}
+	}
+}
+
+// TestFresh: what is written to behind the advice is in huge pages, and what is not does not come into memory.
+func TestFresh(t *testing.T) {
+	isatest.UsedMemory(t, 0)
+	memory, err := unix.Mmap(-1, 0, 4*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Munmap(memory); err != nil {
+			t.Error(err)
+		}
+	}()
+	data := unsafe.Slice((*float32)(unsafe.Pointer(&memory[0])), size)
+	pages.Advise(data)
+	if got := isatest.HugeBytes(t, data); got > 0 {
+		t.Errorf("%d bytes are in memory that nobody has written to", got)
+	}
+	for i := range data[:size/4] {
+		data[i] = 1
+	}
+	if got := isatest.HugeBytes(t, data); got < size/2 || got > 2*size {
+		t.Errorf("%d bytes are in huge pages where %d have been written to", got, size)
+	}
 }
 
 // TestSmall: slices without a whole huge page inside are left alone, and none is too small.
 func TestSmall(t *testing.T) {
 	for _, n := range []int{0, 1, 1000, 1 << 18, 1 << 19} {
-		data := make([]float32, n)
-		Advise(data)
-		Collapse(data)
+		pages.Advise(make([]float32, n))
 	}
 }

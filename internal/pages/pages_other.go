@@ -5,6 +5,3 @@ package pages
 
 // Advise does nothing here.
 func Advise(data []float32) {}
-
-// Collapse does nothing here.
-func Collapse(data []float32) {}
