@@ -2,10 +2,13 @@ package rowvec_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
@@ -163,6 +166,52 @@ func TestBagPrefetch(t *testing.T) {
 		}
 		for _, dim := range []int{20, 64, 100, 128, 160} { // bags of which each goes through several calls of assembly
 			compareBags(t, heap, heapSlices[uint32](), bagShape{dim: dim, rows: 3<<20/dim + 1, bags: 3, sizes: []int{1030, 5, 2100}})
+		}
+	})
+}
+
+// TestBagMaxBackward: of equal bits the first row has the gradient, of NaN and of both zeros too; and where an id or a bag is out of range,
+// the rows in front of it are done.
+func TestBagMaxBackward(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for dim := 1; dim <= 70; dim += 23 {
+			nan, zero := float32(math.NaN()), float32(math.Copysign(0, -1))
+			values := [][]float32{{1, nan, 0, zero, 2}, {2, nan, zero, 0, 2}, {2, 3, 0, 0, -5}}
+			table, _ := rowvec.NewMatrix(len(values), dim)
+			for i := range table.Rows {
+				for j := range table.Row(i) {
+					table.Row(i)[j] = values[i][j%5]
+				}
+			}
+			for _, c := range []struct {
+				ids, bags []int
+				done      int
+			}{{[]int{0, 1, 2, 0, 2, 1}, []int{0, 0, 0, 1, 1, 1}, 6}, {[]int{1, 3, 0}, []int{0, 1, 1}, 1}, {[]int{1, 0, -1}, []int{0, 1, 1}, 2},
+				{[]int{2, 1, 0}, []int{1, 1, 2}, 2}, {[]int{2, 1}, []int{-1, 1}, 0}, {nil, nil, 0}} {
+				both, _ := rowvec.NewMatrix(2, 2*dim)
+				maxima, left := both, both
+				maxima.Cols, left.Cols, left.Data = dim, dim, both.Data[dim:]
+				for b, ids := range [][]int{{0, 1, 2}, {0, 2, 1}} {
+					row := rowvec.Matrix{Rows: 1, Cols: dim, Data: maxima.Row(b), Stride: dim}
+					if err := rowvec.BagMax(row, table, ids, []int{0, 3}); err != nil {
+						t.Fatal(err)
+					}
+					for j := range dim {
+						left.Row(b)[j] = float32(1 + b + j)
+					}
+				}
+				copied := slices.Clone(both.Data)
+				dst, _ := rowvec.NewMatrix(len(c.ids), dim)
+				done := forward.BagMaxBackward(dst, table, c.ids, both, c.bags, true)
+				want, _ := rowvec.NewMatrix(len(c.ids), dim)
+				maxima.Data, left.Data = copied, copied[dim:]
+				if kernels.BagMaxBackward(want, table, c.ids, maxima, left, c.bags) != c.done || done != c.done {
+					t.Errorf("dim %d, ids %v of bags %v: %d rows are done, want %d", dim, c.ids, c.bags, done, c.done)
+				}
+				if !slices.Equal(dst.Data, want.Data) || firstDifference(both.Data, copied) >= 0 {
+					t.Errorf("dim %d, ids %v of bags %v: %v and %v, want %v and %v", dim, c.ids, c.bags, dst.Data, both.Data, want.Data, copied)
+				}
+			}
 		}
 	})
 }

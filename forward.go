@@ -15,12 +15,20 @@ func init() {
 	forward.ScatterAdd = scatterRows
 	forward.Copy = copyRows
 	forward.Dropout = func(d forward.Drop) bool { return dropoutMeanwhile(&d.Dst, &d.Src, &d.Mask, d.Stream, &d.Next) }
+	forward.DropRows = func(dst, src Matrix, mask Mask, at []int) { dropRows(&dst, &src, &mask, at) }
 	forward.Apply = applyUpdate
 	forward.Sinusoids = streamSinusoids
 	forward.Anchors = anchors
 	forward.AddProduct = addProduct
 	forward.DotsAll = dotsAllOf
 	forward.SquaredNorms = squaredNorms
+	forward.BagMaxBackward = func(dst, table Matrix, ids []int, both Matrix, bags []int, read bool) int {
+		h := hint{}
+		if read {
+			h.more = -1
+		}
+		return bagMaxBackward(&dst, &table, ids, &both, bags, &h)
+	}
 }
 
 // hint says what the rows of a call are a part of.
@@ -58,6 +66,23 @@ func forwardIDs[I ID](r *forward.Rows, ids []I) int {
 		return gatherScaled(&r.Dst, &r.Table, ids, r.Scale, h)
 	}
 	return gather(&r.Dst, &r.Table, ids, h)
+}
+
+// defineBagMaxBackward is the definition of bagMaxBackward.
+func defineBagMaxBackward(dst, table *Matrix, ids []int, both *Matrix, bags []int) int {
+	maxima, left := *both, *both
+	maxima.Cols = table.Cols
+	left.Cols, left.Data = table.Cols, both.Data[table.Cols:]
+	return kernels.BagMaxBackward(*dst, *table, ids, maxima, left, bags)
+}
+
+// defineDropRows is the definition of dropRows.
+func defineDropRows(dst, src *Matrix, mask *Mask, at []int) {
+	for i, place := range at {
+		one := *mask
+		one.Row += place
+		kernels.Dropout(rowsOf(*dst, i, 1), rowsOf(*src, place, 1), one)
+	}
 }
 
 // normaliseInSteps is normaliseRows as other kernels do it one after the other.

@@ -234,6 +234,8 @@ func (a *rowArgs) do(k op) int {
 			return scatterAddAVX512(a)
 		case opEmbed:
 			return embedAVX512(a)
+		case opBagMaxBackward:
+			return bagMaxBackwardAVX512(a)
 		}
 	}
 	switch k {
@@ -245,6 +247,8 @@ func (a *rowArgs) do(k op) int {
 		return gatherSumAVX2(a)
 	case opScatterAdd:
 		return scatterAddAVX2(a)
+	case opBagMaxBackward:
+		return bagMaxBackwardAVX2(a)
 	}
 	return embedAVX2(a)
 }
@@ -398,6 +402,12 @@ func scatterAddWindowAVX2(a *rowArgs) (done int)
 
 //go:noescape
 func embedAVX2(a *rowArgs) (done int)
+
+//go:noescape
+func bagMaxBackwardAVX2(a *rowArgs) (done int)
+
+//go:noescape
+func bagMaxBackwardAVX512(a *rowArgs) (done int)
 
 //go:noescape
 func gatherStreamAVX2(a *rowArgs) (done int)

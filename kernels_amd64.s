@@ -30,6 +30,13 @@
 	CMPQ    R11, rowArgs_posEnd(BX);    \
 	CMOVQEQ rowArgs_positions(BX), R11
 
+// LEFT_BEGIN finds what is left of the gradient of the maxima in R11, in place of ids, which LEFT_END finds again.
+#define LEFT_BEGIN \
+	MOVQ rowArgs_left(BX), R8; \
+	ADDQ R11, R8
+
+#define LEFT_END MOVQ rowArgs_ids(BX), R8
+
 // What a kernel does to one vector of a row, off bytes behind at, in registers x and y; STORE gets the result in x.
 
 #define GATHER(LOAD, STORE, scale, off, at, x, y) \
@@ -51,6 +58,28 @@
 	LOAD(off(R11)(at*1), y); \
 	VMULPS scale, x, x;      \
 	VADDPS x, y, x;          \
+	STORE(x, off(DI)(at*1))
+
+// TERM_AVX2 is what BagMaxBackward does, with a row of maxima in R11 and what is left of their gradient in R8, which goes to
+// the row where that has the bits of a maximum.
+#define TERM_AVX2(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(R10)(at*1), x); \
+	LOAD(off(R11)(at*1), y); \
+	VPCMPEQD x, y, x;        \
+	LOAD(off(R8)(at*1), y);  \
+	VANDNPS  y, x, x;        \
+	VXORPS   x, y, y;        \
+	STORE(x, off(R8)(at*1)); \
+	STORE(y, off(DI)(at*1))
+
+#define TERM_AVX512(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(R10)(at*1), x); \
+	LOAD(off(R11)(at*1), y); \
+	VPCMPEQD x, y, K2;       \
+	LOAD(off(R8)(at*1), y);  \
+	VMOVAPS.Z y, K2, x;      \
+	VXORPS   x, y, y;        \
+	STORE(y, off(R8)(at*1)); \
 	STORE(x, off(DI)(at*1))
 
 #define EMBED_ADD(LOAD, STORE, scale, off, at, x, y) \
@@ -418,6 +447,21 @@ row:
 	POSITION
 	COLUMNS_AVX2(EMBED)
 	POSITION_NEXT
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func bagMaxBackwardAVX2(a *rowArgs) (done int)
+// for i, id := range ids { for j, x := range table[id] { linear[i][j], left[i][j] = left[i][j], 0, or 0 if x != maxima[i][j] } }
+TEXT ·bagMaxBackwardAVX2(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX2
+row:
+	ROW
+	POSITION
+	LEFT_BEGIN
+	COLUMNS_AVX2(TERM_AVX2)
+	LEFT_END
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET
@@ -1034,6 +1078,21 @@ row:
 	POSITION
 	COLUMNS_AVX512(EMBED)
 	POSITION_NEXT
+	ROWS_END
+	MOVQ R9, done+8(FP)
+	RET
+
+// func bagMaxBackwardAVX512(a *rowArgs) (done int)
+// for i, id := range ids { for j, x := range table[id] { linear[i][j], left[i][j] = left[i][j], 0, or 0 if x != maxima[i][j] } }
+TEXT ·bagMaxBackwardAVX512(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), BX
+	BEGIN_AVX512
+row:
+	ROW
+	POSITION
+	LEFT_BEGIN
+	COLUMNS_AVX512(TERM_AVX512)
+	LEFT_END
 	ROWS_END
 	MOVQ R9, done+8(FP)
 	RET

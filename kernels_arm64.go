@@ -34,6 +34,8 @@ func (a *rowArgs) do(k op) int {
 		return gatherSumNEON(a)
 	case opScatterAdd:
 		return scatterAddNEON(a)
+	case opBagMaxBackward:
+		return bagMaxBackwardNEON(a)
 	default:
 		return embedNEON(a)
 	}
@@ -115,6 +117,9 @@ func scatterAddNEON(a *rowArgs) (done int)
 
 //go:noescape
 func embedNEON(a *rowArgs) (done int)
+
+//go:noescape
+func bagMaxBackwardNEON(a *rowArgs) (done int)
 
 //go:noescape
 func addBatchesNEON(a *batchArgs)

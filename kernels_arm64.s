@@ -33,35 +33,45 @@ counted:
 	CSEL EQ, R21, R20, R20
 
 // What a kernel does to a part of a row, off bytes further on, in registers x and y; SCALE multiplies those of x by the
-// scale, PLUS adds it to them, and SUM adds them to those of y.
+// scale, PLUS adds it to them, and SUM adds them to those of y. EQUAL sets all bits of the lanes of x whose bits are those of y, and no
+// others, and MOVED moves what y has in such lanes to x.
 
-#define GATHER(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
+#define GATHER(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
 	LOAD  off(R5), x; \
 	STORE x, off(R6)
 
-#define GATHER_SCALED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
+#define GATHER_SCALED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
 	LOAD  off(R5), x; \
 	SCALE;            \
 	STORE x, off(R6)
 
-#define GATHER_SUM(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
+#define GATHER_SUM(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
 	LOAD  off(R5), x; \
 	PLUS;             \
 	STORE x, off(R6)
 
-#define ADD_SCALED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
+#define ADD_SCALED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
 	LOAD  off(R6), x; \
 	LOAD  off(R5), y; \
 	SCALE;            \
 	SUM;              \
 	STORE y, off(R5)
 
-#define EMBED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS) \
+#define EMBED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
 	LOAD  off(R5), x; \
 	LOAD  off(R7), y; \
 	SCALE;            \
 	SUM;              \
 	STORE y, off(R6)
+
+#define TERM(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
+	LOAD  off(R5), x;  \
+	LOAD  off(R7), y;  \
+	EQUAL;             \
+	LOAD  off(R20), y; \
+	MOVED;             \
+	STORE y, off(R20); \
+	STORE x, off(R6)
 
 // PAIR does two vectors, in pairs of registers x and y whose numbers are x0, x1 and y0, y1. PART does one vector or a
 // part of one.
@@ -70,11 +80,15 @@ counted:
 #define PLUS_PAIR(x0, x1) VFADD4S(31, x0, x0); VFADD4S(31, x1, x1)
 #define SUM_PAIR(x0, x1, y0, y1) VFADD4S(x0, y0, y0); VFADD4S(x1, y1, y1)
 
+#define EQUAL_PAIR(x0, x1, y0, y1) VCMEQ4S(y0, x0, x0); VCMEQ4S(y1, x1, x1)
+#define TAKE_PAIR(x0, x1, y0, y1) TAKE(x0, y0); TAKE(x1, y1)
+#define TAKE(x, y) VAND16B(y, x, x); VEOR16B(x, y, y)
+
 #define PAIR(KERNEL, off, x, y, x0, x1, y0, y1) \
-	KERNEL(FLDPQ, FSTPQ, off, x, y, SCALE_PAIR(x0, x1), SUM_PAIR(x0, x1, y0, y1), PLUS_PAIR(x0, x1))
+	KERNEL(FLDPQ, FSTPQ, off, x, y, SCALE_PAIR(x0, x1), SUM_PAIR(x0, x1, y0, y1), PLUS_PAIR(x0, x1), EQUAL_PAIR(x0, x1, y0, y1), TAKE_PAIR(x0, x1, y0, y1))
 
 #define PART(KERNEL, MOVE) \
-	KERNEL(MOVE, MOVE, 0, F0, F1, VFMUL4S(31, 0, 0), VFADD4S(0, 1, 1), VFADD4S(31, 0, 0))
+	KERNEL(MOVE, MOVE, 0, F0, F1, VFMUL4S(31, 0, 0), VFADD4S(0, 1, 1), VFADD4S(31, 0, 0), VCMEQ4S(1, 0, 0), TAKE(0, 1))
 
 // STEP moves on in the rows, STEP_POSITIONS also in that of positions.
 
@@ -85,6 +99,10 @@ counted:
 #define STEP_POSITIONS(size) \
 	STEP(size);    \
 	ADD $size, R7
+
+#define STEP_LEFT(size) \
+	STEP_POSITIONS(size); \
+	ADD $size, R20
 
 // COLUMNS does one row; columns is a register. Each row goes through the padding before its blocks, hence PCALIGN $16,
 // and through every branch, hence the one past all three parts of a tail.
@@ -305,6 +323,22 @@ row:
 	POSITION
 	COLUMNS(EMBED, STEP_POSITIONS, R15)
 	POSITION_NEXT
+	ROWS_END
+	MOVD R4, done+8(FP)
+	RET
+
+// func bagMaxBackwardNEON(a *rowArgs) (done int)
+// for i, id := range ids { for j, x := range table[id] { linear[i][j], left[i][j] = left[i][j], 0, or 0 if x != maxima[i][j] } }
+TEXT ·bagMaxBackwardNEON(SB), NOSPLIT, $0-16
+	MOVD a+0(FP), R0
+	ROWS_BEGIN
+	POSITIONS_BEGIN
+row:
+	ROW
+	POSITION
+	MOVD rowArgs_left(R0), R20
+	ADD  R7, R20
+	COLUMNS(TERM, STEP_LEFT, R15)
 	ROWS_END
 	MOVD R4, done+8(FP)
 	RET

@@ -61,6 +61,8 @@ type rowArgs struct {
 	posLimit  uint64         // number of rows in positions, for at
 	at        unsafe.Pointer // nil, or uint32 or uint64
 	atWide    uint64
+
+	left uintptr // bytes from maxima, which are the rows of positions, to what is left of the gradient of each
 }
 
 // op is a kernel that works on rowArgs; method do of each architecture says which assembly runs it.
@@ -72,6 +74,7 @@ const (
 	opGatherSum // adds scale, which is +0: bags of one id
 	opScatterAdd
 	opEmbed
+	opBagMaxBackward
 )
 
 // Assembly cannot be preempted, and a garbage collection waits for it: one call does at most this many elements,
@@ -550,6 +553,27 @@ func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Mat
 	a.posLimit = uint64(positions.Rows)
 	a.at, a.atWide = unsafe.Pointer(&at[0]), wide(at)
 	return a.run(opEmbed, len(ids), dst.Cols)
+}
+
+func bagMaxBackward(dst, table *Matrix, ids []int, both *Matrix, bags []int, h *hint) int {
+	if isa.Active() == isa.Portable {
+		return defineBagMaxBackward(dst, table, ids, both, bags)
+	}
+	if len(ids) == 0 {
+		return 0
+	}
+	race.WriteMatrix(dst)
+	race.ReadRows(table, ids)
+	race.WriteMatrix(both)
+	race.Read(unsafe.SliceData(bags), len(bags))
+	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}
+	prepareRows(&a, dst, table, ids, h)
+	a.positions = &both.Data[0]
+	a.posStride = uintptr(both.Stride) * 4
+	a.posLimit = uint64(both.Rows)
+	a.at, a.atWide = unsafe.Pointer(&bags[0]), wide(bags)
+	a.left = uintptr(table.Cols) * 4
+	return a.run(opBagMaxBackward, len(ids), dst.Cols)
 }
 
 // batchArgs is what the assembly behind AddBatches works on. Strides are in bytes; rows, cols and batches are above 0.

@@ -88,6 +88,23 @@ func dropout(dst, src *Matrix, mask *Mask) {
 	dropoutMeanwhile(dst, src, mask, streamsApart(dst, src), &forward.Next{})
 }
 
+func dropRows(dst, src *Matrix, mask *Mask, at []int) {
+	if isa.Active() == isa.Portable || mask.Threshold() == 0 || dst.Cols > chunkElements {
+		defineDropRows(dst, src, mask, at)
+		return
+	}
+	race.WriteMatrix(dst)
+	race.ReadRows(src, at)
+	var a dropoutArgs
+	a.prepare(dst, src, mask)
+	a.rows, a.cols, a.block = 1, dst.Cols, uint32(mask.Col/16)
+	for i, place := range at {
+		a.dst, a.src = &dst.Data[i*dst.Stride], &src.Data[place*src.Stride]
+		a.row = uint32(mask.Row + place)
+		a.do()
+	}
+}
+
 // streamsApart reports whether dst is a large result that is not in place, and can be written past the caches by whole lines.
 func streamsApart(dst, src *Matrix) bool {
 	return large(dst) && &dst.Data[0] != &src.Data[0] && streamsBlocks(dst)

@@ -7,6 +7,8 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
+func dropRows(dst, src *Matrix, mask *Mask, at []int) { defineDropRows(dst, src, mask, at) }
+
 func dropout(dst, src *Matrix, mask *Mask) { kernels.Dropout(*dst, *src, *mask) }
 
 func dropoutMeanwhile(dst, src *Matrix, mask *Mask, _ bool, _ *forward.Next) bool {

@@ -31,6 +31,10 @@ func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Mat
 	return kernels.EmbedAt(*dst, *table, ids, scale, *positions, at)
 }
 
+func bagMaxBackward(dst, table *Matrix, ids []int, both *Matrix, bags []int, _ *hint) int {
+	return defineBagMaxBackward(dst, table, ids, both, bags)
+}
+
 func addBatches(dst, src Matrix, batches int) { kernels.AddBatches(dst, src, batches) }
 
 func addScaled(dst []float32, alpha float32, src []float32) { kernels.AddScaled(dst, alpha, src) }

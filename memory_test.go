@@ -414,6 +414,9 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			return kernel{func() error { return rowvec.Dropout(dst, src, mask) }, func() { kernels.Dropout(dst, src, mask) }}
 		}
 	}
+	row := func(m rowvec.Matrix, i int) rowvec.Matrix {
+		return rowvec.Matrix{Rows: 1, Cols: m.Cols, Data: m.Row(i), Stride: m.Cols}
+	}
 	norm := func(inPlace bool) func(m *memory, s extent) kernel {
 		return func(m *memory, s extent) kernel {
 			dst, src := m.pair(inPlace, s.n, s.dim, s.gap)
@@ -553,6 +556,30 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			func(dst, table rowvec.Matrix, ids []I, offsets []int, _ []float32) error {
 				return rowvec.BagMax(dst, table, ids, offsets)
 			}, mixed, false)},
+		{"forward.BagMaxBackward", true, less, func(m *memory, s extent) kernel {
+			dst, table := m.matrix(written, s.n, s.dim, s.gap), m.table(read, s.rows, s.dim, 2*s.gap)
+			both := m.matrix(changed, s.seq, 2*s.dim, s.gap)
+			ids, bags := list[int](m, s.n, table.Rows), list[int](m, s.n, both.Rows)
+			for i, id := range ids { // half of the maxima are those of some row
+				if s.n > 0 && i < both.Rows && s.dim > 0 {
+					copy(both.Row(bags[i])[:s.dim/2], table.Row(id))
+				}
+			}
+			maxima, left := both, both
+			maxima.Cols, left.Cols = s.dim, s.dim
+			if s.dim > 0 && both.Rows > 0 {
+				left.Data = both.Data[s.dim:]
+			}
+			return kernel{
+				func() error {
+					if done := forward.BagMaxBackward(dst, table, ids, both, bags, false); done != s.n && s.dim > 0 {
+						return fmt.Errorf("%d of %d rows are done", done, s.n)
+					}
+					return nil
+				},
+				func() { kernels.BagMaxBackward(dst, table, ids, maxima, left, bags) },
+			}
+		}},
 		{"forward.AddProduct", false, chunk, product(false)},
 		{"forward.AddProduct transposed", false, chunk, product(true)},
 		{"forward.SquaredNorms", false, chunk, func(m *memory, s extent) kernel {
@@ -588,6 +615,20 @@ func kernelTable[I, P rowvec.ID]() []safe {
 		}},
 		{"Dropout", false, chunk, dropout(false)},
 		{"Dropout in place", false, chunk, dropout(true)},
+		{"forward.DropRows", true, chunk, func(m *memory, s extent) kernel {
+			dst, src := m.matrix(written, s.n, s.dim, s.gap), m.table(read, s.rows, s.dim, 2*s.gap)
+			at := list[int](m, s.n, min(src.Rows, math.MaxInt32))
+			return kernel{
+				func() error { forward.DropRows(dst, src, mask, at); return nil },
+				func() {
+					for i, place := range at {
+						one := mask
+						one.Row += place
+						kernels.Dropout(row(dst, i), row(src, place), one)
+					}
+				},
+			}
+		}},
 		{"LayerNorm", false, normed, norm(false)},
 		{"LayerNorm in place", false, normed, norm(true)},
 		{"LayerNormBackward", false, normed, normBackward(false)},

@@ -201,6 +201,19 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 			return func() error { return rowvec.Dropout(dst, src, rowvec.Mask{P: 0.5}) },
 				all(corners("dst", dst, isWritten), corners("src", src, isRead))
 		},
+		"DropRows": func() (func() error, []spot) {
+			dst, src := m(), m()
+			return func() error { forward.DropRows(dst, src, rowvec.Mask{P: 0.5}, []int{1, 3, 1, 3}); return nil },
+				all(corners("dst", dst, isWritten), chosen("src", src, isRead))
+		},
+		"BagMaxBackward": func() (func() error, []spot) {
+			dst, table, both, bags := m(), m(), rowvec.Matrix{Rows: 2, Cols: 2 * cols, Data: make([]float32, 5*cols), Stride: 3 * cols}, make([]int, rows)
+			return func() error {
+					forward.BagMaxBackward(dst, table, []int{1, 3, 1, 3}, both, bags, false)
+					return nil
+				}, all(corners("dst", dst, isWritten), chosen("table", table, isRead), corners("both", both, isWritten),
+					[]spot{at("bags[0]", &bags[0], isRead), at("bags[3]", &bags[3], isRead)})
+		},
 		"LayerNorm": func() (func() error, []spot) {
 			dst, src, gamma, beta := m(), m(), make([]float32, cols), make([]float32, cols)
 			return func() error { return rowvec.LayerNorm(dst, src, gamma, beta, 1) },

@@ -34,6 +34,12 @@
 #define VCMHS4S(m, n, d) WORD $(0x6EA03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.4s, v{n}.4s, v{m}.4s
 #define VCMHS2D(m, n, d) WORD $(0x6EE03C00|(m)<<16|(n)<<5|(d)) // cmhs v{d}.2d, v{n}.2d, v{m}.2d
 
+// What it has, but not by numbers.
+
+#define VCMEQ4S(m, n, d) WORD $(0x6EA08C00|(m)<<16|(n)<<5|(d)) // cmeq v{d}.4s, v{n}.4s, v{m}.4s
+#define VAND16B(m, n, d) WORD $(0x4E201C00|(m)<<16|(n)<<5|(d)) // and v{d}.16b, v{n}.16b, v{m}.16b
+#define VEOR16B(m, n, d) WORD $(0x6E201C00|(m)<<16|(n)<<5|(d)) // eor v{d}.16b, v{n}.16b, v{m}.16b
+
 // EXCHANGE has vectors change places, by way of another.
 #define EXCHANGE(a, b, tmp) \
 	VMOV a.B16, tmp.B16; \

@@ -1,5 +1,7 @@
 package kernels
 
+import "math"
+
 // BagSum sets row b of dst to the sum of the rows ids[i] of table, for i ascending from offsets[b] up to and without
 // offsets[b+1], starting from +0; where weights is not nil, row ids[i] is first multiplied by weights[i]. A bag without ids
 // becomes +0. Bags follow each other in ids, and offsets has one element more than dst has rows.
@@ -80,6 +82,32 @@ func BagMax[I ID](dst, table Matrix, ids []I, offsets []int) (done int) {
 		}
 	}
 	return done
+}
+
+// BagMaxBackward takes apart what the gradient of a BagMax is made of: it sets row i of dst to the gradient of row ids[i] of table as a
+// term of bag bags[i], whose row of maxima is the result and of left the gradient of that: the element of left where the row of table is
+// the first with the bits of the maximum, since the element is +0 from then on, and +0 elsewhere. It returns the number of rows done.
+func BagMaxBackward[I, B ID](dst, table Matrix, ids []I, maxima, left Matrix, bags []B) (done int) {
+	plain(&dst, len(ids), table.Cols)
+	plain(&table, table.Rows, table.Cols)
+	plain(&maxima, maxima.Rows, table.Cols)
+	plain(&left, maxima.Rows, table.Cols)
+	bags = bags[:len(ids)]
+	for i, id := range ids {
+		b := bags[i]
+		if outside(id, table.Rows) || outside(b, maxima.Rows) {
+			return i
+		}
+		out := row(&dst, i)
+		in, most, rest := row(&table, int(id))[:len(out)], row(&maxima, int(b))[:len(out)], row(&left, int(b))[:len(out)]
+		for j, x := range in {
+			out[j] = 0
+			if math.Float32bits(x) == math.Float32bits(most[j]) {
+				out[j], rest[j] = rest[j], 0
+			}
+		}
+	}
+	return len(ids)
 }
 
 // bag returns where bag b begins, which is next unless it is the first, and where it ends: -1 if that is in front of its

@@ -89,6 +89,16 @@ func ExampleBagMax() {
 	// Output: [20 21 0 1]
 }
 
+// The gradient of a maximum goes to the row that has it, and of equal ones to the first.
+func ExampleBagMaxBackward() {
+	dst := kernels.Matrix{Rows: 3, Cols: 2, Data: make([]float32, 6), Stride: 2}
+	maxima := kernels.Matrix{Rows: 1, Cols: 2, Data: []float32{20, 21}, Stride: 2}
+	left := kernels.Matrix{Rows: 1, Cols: 2, Data: []float32{0.5, -3}, Stride: 2}
+	kernels.BagMaxBackward(dst, exampleTable(), []int{1, 2, 2}, maxima, left, []int{0, 0, 0})
+	fmt.Println(dst.Data, left.Data)
+	// Output: [0 0 0.5 -3 0 0] [0 0]
+}
+
 // Two sequences of two tokens: the gradients of each position are added up.
 func ExampleAddBatches() {
 	grad := kernels.Matrix{Rows: 2, Cols: 1, Data: make([]float32, 2), Stride: 1}

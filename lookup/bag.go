@@ -6,6 +6,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
 )
@@ -305,7 +306,7 @@ func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error
 		return err
 	}
 	if b.pooling == Max {
-		return b.backwardMax(op, grad, &in, dOut, workers)
+		return b.backwardMaxima(op, grad, &in, dOut, workers)
 	}
 	s.rows = dOut
 	b.share(s, &in)
@@ -352,57 +353,6 @@ func (b *Bag) share(s *sums, in *Input) {
 	}
 }
 
-// backwardMax adds the gradient of maxima, whose groups grad has formed.
-func (b *Bag) backwardMax(op string, grad *Gradient, in *Input, dOut rowvec.Matrix, workers int) error {
-	s, dim := &grad.batch, b.Dim()
-	n := len(s.ids)
-	s.bags = sized(s.bags, in.Len()) // the group of each token, or -1
-	for i := range s.bags {
-		s.bags[i] = -1
-	}
-	for r := range s.ids {
-		for _, place := range s.at[s.offsets[r]:s.offsets[r+1]] {
-			s.bags[place] = r
-		}
-	}
-	s.memory = sized(s.memory, (n+1)*dim)
-	values, best := s.memory[:n*dim], s.memory[n*dim:]
-	clear(values)
-	s.counts = sized(s.counts, dim)
-	from := s.counts // the group that has given each element
-	for bag := range in.sequences() {
-		first, end := in.sequenceSpan(bag)
-		empty := true
-		for i := first; i < end; i++ {
-			r := s.bags[i]
-			if r < 0 {
-				continue
-			}
-			for j, x := range b.tokens.weight.Row(s.ids[r]) {
-				if empty || x > best[j] {
-					best[j], from[j] = x, r
-				}
-			}
-			empty = false
-		}
-		if empty {
-			continue
-		}
-		for j, x := range dOut.Row(bag) {
-			values[from[j]*dim+j] += x
-		}
-	}
-	for r := range n {
-		s.at[r], s.offsets[r+1] = r, r+1
-	}
-	s.at, s.weights = s.at[:n], nil
-	s.rows = rowvec.Matrix{Rows: n, Cols: dim, Data: values, Stride: dim}
-	if err := grad.try(op, workers); err != nil {
-		return err
-	}
-	return grad.commit(workers)
-}
-
 // BackwardWeights adds to dWeights, one for each token, the gradient of the weights of the input, given the gradient
 // dOut of the result of Forward: the dot product of the token's row of dOut and its vector, in the order of rowvec.Dots.
 // The padding id has none. It is an error if the bag is no sum; whether the input has weights does not matter.
@@ -431,21 +381,79 @@ func (b *Bag) BackwardWeights(dWeights []float32, in Input, dOut rowvec.Matrix) 
 	if err := in.apart(op, "dWeights", all); err != nil {
 		return err
 	}
-	for bag := range in.sequences() {
-		first, end := in.sequenceSpan(bag)
-		for first < end {
-			var dots [windowBags]float32
-			n := min(windowBags, end-first)
-			dst := rowvec.Matrix{Rows: 1, Cols: n, Data: dots[:n], Stride: n}
-			if err := in.ids.slice(first, first+n).dots(dst, rows(dOut, bag, bag+1), e.weight); err != nil {
-				return changed(op)
+	p := weightPasses.Get().(*weightPass)
+	defer func() {
+		*p = weightPass{crew: p.crew}
+		weightPasses.Put(p)
+	}()
+	p.bag, p.in, p.dOut, p.dWeights = b, in, dOut, dWeights
+	bags := in.sequences()
+	least := max(1, bags/max(1, in.Len()/leastRows(e.Dim())))
+	if p.crew.Do(e.workersFor(in.Len(), b.parallelElements()), bags, least) != nil {
+		return changed(op)
+	}
+	return nil
+}
+
+// weightPass is the gradient of weights on its way; it is used again.
+type weightPass struct {
+	bag      *Bag
+	in       Input
+	dOut     rowvec.Matrix
+	dWeights []float32
+	crew     *work.Crew
+}
+
+var weightPasses = sync.Pool{New: func() any {
+	p := new(weightPass)
+	p.crew = work.New(p.part)
+	return p
+}}
+
+// part does bags lo to hi-1. Rows of a table that no cache holds are looked up some at a time, which prefetches those to come, and are in
+// one when it is the turn of their bags. On a Xeon, ns per id without that and so: 1,000,000 x 128 in bags of one 367 and 130, in bags of
+// 50 79 and 65, 100,000 x 64 in bags of 10 48 and 31, 50,257 x 768 386 and 288.
+func (p *weightPass) part(lo, hi int) error {
+	e, dim := p.bag.tokens, p.bag.Dim()
+	most := max(1, min(windowBags, scratchElements/dim))
+	scratch := scratchOf(most * dim)
+	defer scratches.Put(scratch)
+	cached := e.cached()
+	first, end := p.in.sequenceSpan(lo)
+	_, last := p.in.sequenceSpan(hi - 1)
+	var dots [windowBags]float32
+	for bag := lo; first < last; {
+		n := min(most, last-first)
+		r := forward.Rows{Dst: rowvec.Matrix{Rows: n, Cols: dim, Data: (*scratch)[:n*dim], Stride: dim}, Table: e.weight}
+		if !cached {
+			if err := p.in.ids.slice(first, first+n).forward(&r, last-first-n); err != nil {
+				return err
 			}
-			for i, x := range dots[:n] {
-				if e.padding < 0 || in.ids.at(first+i) != e.padding {
-					dWeights[first+i] += x
+		}
+		for behind := first + n; first < behind; {
+			for first >= end {
+				if bag++; bag == hi {
+					return rowvec.ErrChanged
+				}
+				_, end = p.in.sequenceSpan(bag)
+			}
+			count, at := min(end, behind)-first, first+n-behind
+			dst := rowvec.Matrix{Rows: 1, Cols: count, Data: dots[:count], Stride: count}
+			var err error
+			if cached {
+				err = p.in.ids.slice(first, first+count).dots(dst, rows(p.dOut, bag, bag+1), e.weight)
+			} else {
+				err = rowvec.DotsAll(dst, rows(p.dOut, bag, bag+1), rows(r.Dst, at, at+count))
+			}
+			if err != nil { // all has been checked
+				return rowvec.ErrChanged
+			}
+			for i, x := range dst.Data {
+				if e.padding < 0 || p.in.ids.at(first+i) != e.padding {
+					p.dWeights[first+i] += x
 				}
 			}
-			first += n
+			first += count
 		}
 	}
 	return nil

@@ -303,6 +303,13 @@ func (g *Gradient) sum(workers int) error {
 	return err
 }
 
+// adopt has an empty gradient be that of the batch, whose memory has its rows.
+func (g *Gradient) adopt() {
+	g.values, g.batch.memory = g.batch.memory, g.values
+	g.ids = append(g.ids, g.batch.ids...)
+	g.batch.forget()
+}
+
 // commit adds what try has got ready.
 func (g *Gradient) commit(workers int) error {
 	defer g.batch.forget()

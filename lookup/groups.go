@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/tuning"
 )
 
@@ -182,9 +183,9 @@ type sums struct {
 	rows    rowvec.Matrix // of a gradient, one for each place or for each bag of places
 	mask    rowvec.Mask   // of rows as a whole
 	weights []float32     // nil, or a factor for each place, in the order of at
-	memory  []float32     // for weights, and for the rows of maxima
+	memory  []float32     // for weights, and for the gradient of maxima
 	bags    []int         // of bags: the one of each token, or for maxima the group
-	counts  []int         // of bags: the tokens of each, or for maxima where each element comes from
+	counts  []int         // of bags: the tokens of each
 }
 
 // factors say what the rows of a batch are multiplied by.
@@ -232,13 +233,23 @@ func (s *sums) weigh(f factors) {
 // sumRows is the number of groups that are added up by one call of a kernel.
 const sumRows = 256
 
-// sumSome sets row i of dst, which has no more than sumRows of them, to the sum over group lo+i.
+// sumSome sets row i of dst, which has no more than sumRows of them, to the sum over group lo+i. Where elements are dropped, one call
+// does so in all rows, whose sums then are made: on a Xeon, ns per id of sparse gradients with a call for each row and so, 50,257 x 64 93
+// and 41, 50,257 x 16 87 and 26, 1,000,000 x 128 117 and 65, 50,257 x 768 412 and 335.
 func (s *sums) sumSome(dst rowvec.Matrix, lo int) error {
-	if s.mask.Threshold() > 0 {
-		return s.sumDropped(dst, lo)
+	first := s.offsets[lo]
+	drops := s.mask.Threshold() > 0
+	if drops && s.offsets[lo+dst.Rows]-first > min(len(inOrder), max(1, scratchElements/dst.Cols)) {
+		half := dst.Rows / 2
+		if half == 0 {
+			return s.sumDropped(dst.Row(0), lo)
+		}
+		if err := s.sumSome(rows(dst, 0, half), lo); err != nil {
+			return err
+		}
+		return s.sumSome(rows(dst, half, dst.Rows), lo+half)
 	}
 	var offsets [sumRows + 1]int
-	first := s.offsets[lo]
 	for i := range dst.Rows + 1 {
 		offsets[i] = s.offsets[lo+i] - first
 	}
@@ -247,29 +258,39 @@ func (s *sums) sumSome(dst rowvec.Matrix, lo int) error {
 	if s.weights != nil {
 		weights = s.weights[first:last]
 	}
-	return rowvec.BagSum(dst, s.rows, s.at[first:last], offsets[:dst.Rows+1], weights)
+	if !drops {
+		return rowvec.BagSum(dst, s.rows, s.at[first:last], offsets[:dst.Rows+1], weights)
+	}
+	n := last - first
+	scratch := scratchOf(n * dst.Cols)
+	defer scratches.Put(scratch)
+	dropped := rowvec.Matrix{Rows: n, Cols: dst.Cols, Data: (*scratch)[:n*dst.Cols], Stride: dst.Cols}
+	forward.DropRows(dropped, s.rows, s.mask, s.at[first:last])
+	return rowvec.BagSum(dst, dropped, inOrder[:n], offsets[:dst.Rows+1], weights)
 }
 
-// sumDropped is sumSome where elements are dropped, which are worked out once more for each row.
-func (s *sums) sumDropped(dst rowvec.Matrix, lo int) error {
-	scratch := scratchOf(dst.Cols)
+// inOrder are the numbers of as many rows as are dropped from at a time.
+var inOrder = func() (ids [2 * sumRows]int) {
+	for i := range ids {
+		ids[i] = i
+	}
+	return ids
+}()
+
+// sumDropped sets sum to that of a group whose rows are too many to be held, where elements are dropped.
+func (s *sums) sumDropped(sum []float32, r int) error {
+	scratch := scratchOf(len(sum))
 	defer scratches.Put(scratch)
-	dropped := rowvec.Matrix{Rows: 1, Cols: dst.Cols, Data: (*scratch)[:dst.Cols], Stride: dst.Cols}
-	for r := range dst.Rows {
-		sum := dst.Row(r)
-		clear(sum)
-		for i := s.offsets[lo+r]; i < s.offsets[lo+r+1]; i++ {
-			mask, w := s.mask, float32(1)
-			mask.Row = s.at[i]
-			if s.weights != nil {
-				w = s.weights[i]
-			}
-			if err := rowvec.Dropout(dropped, rows(s.rows, s.at[i], s.at[i]+1), mask); err != nil {
-				return err
-			}
-			if err := rowvec.AddScaled(sum, w, dropped.Data); err != nil {
-				return err
-			}
+	dropped := rowvec.Matrix{Rows: 1, Cols: len(sum), Data: (*scratch)[:len(sum)], Stride: len(sum)}
+	clear(sum)
+	for i := s.offsets[r]; i < s.offsets[r+1]; i++ {
+		w := float32(1)
+		if s.weights != nil {
+			w = s.weights[i]
+		}
+		forward.DropRows(dropped, s.rows, s.mask, s.at[i:i+1])
+		if err := rowvec.AddScaled(sum, w, dropped.Data); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -67,6 +67,10 @@ var AddProduct func(dst, a, src kernels.Matrix, transposed bool, next kernels.Ma
 // next begins with comes next, and is prefetched meanwhile, unless next is empty. All has been checked.
 var SquaredNorms func(dst []float64, m kernels.Matrix, next []float32)
 
+// BagMaxBackward is kernels.BagMaxBackward, where maxima and left are the halves of rows of both, and the rows of table have just been
+// read, unless they are more than a cache holds. All has been checked.
+var BagMaxBackward func(dst, table kernels.Matrix, ids []int, both kernels.Matrix, bags []int, read bool) (done int)
+
 // DotsAll is rowvec.DotsAll with rows that are a part of a table of so many elements.
 var DotsAll func(dst, a, table kernels.Matrix, size int) error
 
@@ -99,6 +103,10 @@ type Drop struct {
 // fetches the rows of Next into the second-level cache meanwhile. It reports whether it has: not from a table that sits in
 // cache anyway.
 var Dropout func(d Drop) (fetched bool)
+
+// DropRows is Dropout of rows that are not next to each other: it sets row i of dst to row at[i] of src with what the mask, whose row 0
+// is that of src, leaves of it. Dst has rows and columns, and all has been checked.
+var DropRows func(dst, src kernels.Matrix, mask kernels.Mask, at []int)
 
 // Update is a step of an optimizer on rows of Table, one for each row of Grad or each of its Places.
 type Update struct {

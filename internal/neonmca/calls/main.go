@@ -168,6 +168,14 @@ func bags(dim int) {
 	mixed("bagMaxNEON", dim, rows, func(n int) error {
 		return rowvec.BagMax(first(sums, n), table, ids[:n*batches], offsets[:n+1])
 	})
+	both, bags, places := matrix(2*rows, 2*dim), make([]int, 2*rows), make([]int, 2*rows)
+	for i := range bags {
+		bags[i], places[i] = i/batches, i*7%cached
+	}
+	call("bagMaxBackwardNEON", dim, cached, rows, func(n int) error {
+		forward.BagMaxBackward(first(sums, n), table, places[:n], both, bags[:n], true)
+		return nil
+	})
 }
 
 // products has four hidden states, and rows are those of the table.
