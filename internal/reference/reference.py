@@ -4,9 +4,13 @@ Run, from the root of the repository (Debian 12: python3-numpy, python3-torch):
 
     /usr/bin/python3 internal/reference/reference.py [directory]
 
-The committed files were made with NumPy 1.24.2 and PyTorch 1.13.0a0 (Debian's 1.13.1+dfsg) on amd64; two runs write
-identical files. The input comes from numpy.random.RandomState, whose stream is frozen, with fixed seeds. Elsewhere
-"torch" in sinusoid.json may differ in its last bits, for sin, cos and exp in float32 depend on the vector library.
+The committed files were made with NumPy 1.24.2 and PyTorch 1.13.0a0 (Debian's 1.13.1+dfsg) on amd64 with AVX2, and the BLAS
+of libblas3; two runs write identical files. The input comes from numpy.random.RandomState, whose stream is frozen, with fixed
+seeds. Elsewhere sums of PyTorch's, and sin, cos and exp in float32, may differ in their last bits, for they depend on the width
+of vectors and the vector library; so may, with another BLAS, dot products and products of matrices. OpenBLAS takes the place
+of libblas3 where it is installed, and has an order for each processor. This has the same files written there:
+
+    ATEN_CPU_CAPABILITY=avx2 LD_PRELOAD=/usr/lib/x86_64-linux-gnu/blas/libblas.so.3 /usr/bin/python3 internal/reference/reference.py
 
 A file is {"about", "made_with", "cases": [..]}. A matrix is {"rows", "cols", "data"}, the data row-major float32,
 little-endian, in base64; a vector is a matrix of one row. A scalar float32 is its bits in hexadecimal. A NaN that
