@@ -206,9 +206,10 @@ func Norm(grads ...*Gradient) float64 {
 }
 
 // ClipNorm scales the gradients by maxNorm/(norm+1e-6) if that is below 1, where norm is their Norm together, which it
-// returns, as torch.nn.utils.clip_grad_norm_ does; but that one computes in float32, in which squares of numbers from 1.8e19 on
-// are infinite. An infinite norm and a finite maxNorm leave zeros, and NaN where elements were infinite; a norm of NaN, or two
-// that are infinite, leave NaN everywhere. maxNorm must be above 0, and no gradient may be given twice.
+// returns, as torch.nn.utils.clip_grad_norm_ does with dense gradients; but that one leaves sparse ones as they are, at least in
+// 1.13, and computes in float32, in which squares of numbers from 1.8e19 on are infinite. An infinite norm and a finite maxNorm
+// leave zeros, and NaN where elements were infinite; a norm of NaN, or two that are infinite, leave NaN everywhere. maxNorm must
+// be above 0, and no gradient may be given twice.
 func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 	const op = "lookup.ClipNorm"
 	if !(maxNorm > 0) {

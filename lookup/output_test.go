@@ -321,6 +321,47 @@ func TestOutputReference(t *testing.T) {
 	})
 }
 
+// TestSampledReference holds logits of chosen rows, some of them twice, to PyTorch in the same way.
+func TestSampledReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.SampledCases(t) {
+			table, h, dLogits, in := c.Table.Matrix, c.H.Matrix, c.DLogits.Matrix, lookup.Sequence(c.IDs)
+			tokens := must(lookup.FromMatrix(table))
+			output := must(lookup.NewOutput(tokens))
+			logits := newMatrix(t, h.Rows, len(c.IDs))
+			if err := output.ForwardSampled(logits, h, in); err != nil {
+				t.Fatal(err)
+			}
+			reference.CloseDots(t, c.Name+" logits", logits, c.Logits,
+				func(i, j, k int) float32 { return h.Row(i)[k] * table.Row(c.IDs[j])[k] }, h.Cols)
+			grad, sparse := newMatrix(t, table.Rows, table.Cols), tokens.NewGradient()
+			for what, backward := range map[string]func(dH rowvec.Matrix) error{
+				"dense":  func(dH rowvec.Matrix) error { return output.BackwardSampled(dH, grad, in, dLogits, h) },
+				"sparse": func(dH rowvec.Matrix) error { return output.BackwardSampledSparse(dH, sparse, in, dLogits, h) },
+			} {
+				dH := newMatrix(t, h.Rows, h.Cols)
+				if err := backward(dH); err != nil {
+					t.Fatal(err)
+				}
+				reference.CloseDots(t, c.Name+" dH, "+what, dH, c.DH,
+					func(i, k, j int) float32 { return dLogits.Row(i)[j] * table.Row(c.IDs[j])[k] }, len(c.IDs))
+			}
+			if !slices.Equal(sparse.IDs(), c.Touched) {
+				t.Errorf("%s: rows %v, want %v", c.Name, sparse.IDs(), c.Touched)
+			}
+			for what, got := range map[string]rowvec.Matrix{"dense": grad, "sparse": dense(t, sparse, table.Rows, table.Cols)} {
+				reference.CloseDots(t, c.Name+" grad, "+what, got, c.Grad, func(id, k, n int) float32 {
+					i, j := n/len(c.IDs), n%len(c.IDs)
+					if c.IDs[j] != id {
+						return 0
+					}
+					return dLogits.Row(i)[j] * h.Row(i)[k]
+				}, h.Rows*len(c.IDs))
+			}
+		}
+	})
+}
+
 // TestOutputFrozen: the table of a frozen embedding gets no gradient, and hidden states get theirs.
 func TestOutputFrozen(t *testing.T) {
 	const dim, states = 5, 3

@@ -2,6 +2,7 @@ package lookup_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -47,6 +48,14 @@ func (c *tally) check(t *testing.T) {
 	}
 }
 
+// maxNorm returns the option of a case, which has 0 for an infinite norm.
+func maxNorm(most, p float64) lookup.Option {
+	if p == 0 {
+		p = math.Inf(1)
+	}
+	return lookup.MaxNorm(most, p)
+}
+
 // TestOptionsReference holds padding, gradients by frequency and limits of norms to PyTorch's nn.Embedding.
 func TestOptionsReference(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
@@ -61,11 +70,7 @@ func TestOptionsReference(t *testing.T) {
 				options = append(options, lookup.ScaleGradByFrequency())
 			}
 			if c.MaxNorm > 0 {
-				p := c.Norm
-				if p == 0 {
-					p = math.Inf(1)
-				}
-				options = append(options, lookup.MaxNorm(c.MaxNorm, p))
+				options = append(options, maxNorm(c.MaxNorm, c.Norm))
 			}
 			e := must(lookup.FromMatrix(c.Table.Matrix, options...))
 			out := newMatrix(t, len(c.IDs), c.Table.Cols)
@@ -83,36 +88,67 @@ func TestOptionsReference(t *testing.T) {
 	})
 }
 
-// TestBagsReference holds bags, forward and backward, to PyTorch's nn.EmbeddingBag.
+// TestBagsReference holds bags, forward and backward, to PyTorch's nn.EmbeddingBag. Sums, means and maxima, and the gradient of
+// maxima, have its bits, unless rows have been scaled by a norm that it adds up in float32. All else is within 3 units in the last
+// place of the largest term: with weights it fuses multiplications and additions, and gradients of sums and means it adds up in
+// another order.
 func TestBagsReference(t *testing.T) {
 	poolings := map[string]lookup.Pooling{"sum": lookup.Sum, "weighted": lookup.Sum, "mean": lookup.Mean, "max": lookup.Max}
 	isatest.Each(t, func(t *testing.T) {
 		var n tally
 		defer func() { n.check(t) }()
-		for _, c := range reference.EmbeddingBagCases(t) {
+		for _, c := range append(reference.EmbeddingBagCases(t), reference.BagOptionsCases(t)...) {
+			// compare takes terms for what PyTorch has in another order, or fused, or from a norm in float32.
+			compare := func(what string, exact bool, got rowvec.Matrix, want reference.Matrix, terms rowvec.Matrix) {
+				t.Helper()
+				if exact {
+					reference.Equal(t, c.Name+what, got, want)
+				} else {
+					n.compare(t, c.Name+what, got, want.Matrix, terms)
+				}
+			}
 			var options []lookup.Option
 			if c.Padding >= 0 {
 				options = append(options, lookup.Padding(c.Padding))
 			}
+			if c.MaxNorm > 0 {
+				options = append(options, maxNorm(c.MaxNorm, c.Norm))
+			}
 			bag := must(lookup.NewBag(must(lookup.FromMatrix(c.Table.Matrix, options...)), poolings[c.Mode]))
-			in := lookup.RaggedFrom(c.IDs, c.Offsets)
+			in, offsets := lookup.Ragged(c.IDs, c.Offsets), c.Offsets
+			if c.Seq > 0 {
+				in = lookup.Batch(c.IDs, c.Seq)
+			} else if !c.Last {
+				in, offsets = lookup.RaggedFrom(c.IDs, c.Offsets), append(offsets, len(c.IDs))
+			}
 			if c.Mode == "weighted" {
 				in = in.Weighted(c.Weights.Data)
 			}
-			out := newMatrix(t, len(c.Offsets), c.Table.Cols)
+			out := newMatrix(t, len(offsets)-1, c.Table.Cols)
 			if err := bag.Forward(out, in); err != nil {
 				t.Fatal(err)
 			}
-			n.compare(t, c.Name+": result", out, c.Out.Matrix, c.Table.Matrix)
+			table := bag.Tokens().Weight()
+			sameTable := c.MaxNorm == 0 || c.Norm == 0 // an infinite norm is not rounded
+			if c.MaxNorm > 0 {
+				compare(": table", sameTable, table, c.TableAfter, rowvec.Matrix{})
+			}
+			compare(": result", sameTable && c.Mode != "weighted", out, c.Out, table)
 			g := bag.Tokens().NewGradient()
 			if err := bag.BackwardSparse(g, in, c.DOut.Matrix); err != nil {
 				t.Fatal(err)
 			}
-			dense := newMatrix(t, c.Table.Rows, c.Table.Cols)
-			if err := g.AddTo(dense); err != nil {
-				t.Fatal(err)
+			terms := c.DOut.Matrix
+			if c.Mode == "weighted" {
+				terms = newMatrix(t, len(c.IDs), terms.Cols)
+				for b, end := range offsets[1:] {
+					for i := offsets[b]; i < end; i++ {
+						copy(terms.Row(i), c.DOut.Row(b))
+						rowvec.Scale(terms.Row(i), c.Weights.Data[i])
+					}
+				}
 			}
-			n.compare(t, c.Name+": gradient", dense, c.Grad.Matrix, c.DOut.Matrix)
+			compare(": gradient", c.Mode == "max", dense(t, g, c.Table.Rows, c.Table.Cols), c.Grad, terms)
 			if c.Mode != "weighted" {
 				continue
 			}
@@ -120,15 +156,11 @@ func TestBagsReference(t *testing.T) {
 			if err := bag.BackwardWeights(dWeights, in, c.DOut.Matrix); err != nil {
 				t.Fatal(err)
 			}
-			for b, first := range c.Offsets {
-				end := len(c.IDs)
-				if b+1 < len(c.Offsets) {
-					end = c.Offsets[b+1]
-				}
-				for i := first; i < end; i++ {
+			for b, end := range offsets[1:] {
+				for i := offsets[b]; i < end; i++ {
 					size := 0.0 // of the terms
 					for j, x := range c.DOut.Row(b) {
-						size += math.Abs(float64(x) * float64(c.Table.Row(c.IDs[i])[j]))
+						size += math.Abs(float64(x) * float64(table.Row(c.IDs[i])[j]))
 					}
 					if off := math.Abs(float64(dWeights[i]) - float64(c.WeightsGrad.Data[i])); !(off <= 8*0x1p-24*size) {
 						t.Errorf("%s: gradient of weight %d is %v, want %v", c.Name, i, dWeights[i], c.WeightsGrad.Data[i])
@@ -139,18 +171,22 @@ func TestBagsReference(t *testing.T) {
 	})
 }
 
-// TestTrainingReference holds several steps of each optimizer to PyTorch's.
+// methods are those of the cases of training, decayed and accumulated.
+var methods = map[string]lookup.Method{
+	"sgd":     lookup.SGD{Rate: 0.125},
+	"decayed": lookup.SGD{Rate: 0.125, WeightDecay: 0.5},
+	"adagrad": lookup.Adagrad{Rate: 0.1, RateDecay: 0.05, Initial: 0.25},
+	"adam":    lookup.Adam{Rate: 0.01, Beta1: 0.8, Beta2: 0.95},
+	"adamw":   lookup.AdamW{Rate: 0.01, Beta1: 0.8, Beta2: 0.95, Epsilon: 0.01, WeightDecay: 0.1},
+}
+
+// TestTrainingReference holds several steps of each optimizer to PyTorch's. That of SGD with decay is dense, in the rows of the
+// gradient: it refuses a sparse one.
 func TestTrainingReference(t *testing.T) {
-	methods := map[string]lookup.Method{
-		"sgd":     lookup.SGD{Rate: 0.125},
-		"adagrad": lookup.Adagrad{Rate: 0.1, RateDecay: 0.05, Initial: 0.25},
-		"adam":    lookup.Adam{Rate: 0.01, Beta1: 0.8, Beta2: 0.95},
-		"adamw":   lookup.AdamW{Rate: 0.01, Beta1: 0.8, Beta2: 0.95, Epsilon: 0.01, WeightDecay: 0.1},
-	}
 	isatest.Each(t, func(t *testing.T) {
 		var n tally
 		defer func() { n.check(t) }()
-		for _, c := range reference.TrainingCases(t) {
+		for _, c := range append(reference.TrainingCases(t), reference.DecayedCases(t)...) {
 			var options []lookup.Option
 			if c.Padding >= 0 {
 				options = append(options, lookup.Padding(c.Padding))
@@ -169,10 +205,100 @@ func TestTrainingReference(t *testing.T) {
 				if err := o.Step(g); err != nil {
 					t.Fatal(err)
 				}
-				n.compare(t, c.Name+": table", e.Weight(), step.Table.Matrix, step.Table.Matrix)
-				for k, s := range o.State() {
-					n.compare(t, c.Name+": "+s.Name, s.Value, step.State[k].Matrix, step.State[k].Matrix)
+				n.trained(t, c.Name, e, o, step.Table, step.State)
+			}
+		}
+	})
+}
+
+// trained compares the table of e, and what o keeps.
+func (c *tally) trained(
+	t *testing.T, name string, e *lookup.Embedding, o *lookup.Optimizer, table reference.Matrix, state []reference.Matrix,
+) {
+	t.Helper()
+	c.compare(t, name+": table", e.Weight(), table.Matrix, table.Matrix)
+	for k, s := range o.State() {
+		c.compare(t, name+": "+s.Name, s.Value, state[k].Matrix, state[k].Matrix)
+	}
+}
+
+// TestAccumulatedReference holds the gradient of several batches to what PyTorch adds up: bit for bit where that is dense, for both
+// add the sum of a batch to those before it, and within the bound of sums in whatever order where it is coalesced. Steps are those
+// of PyTorch with the latter, within 3 units in the last place of the largest element of a column.
+func TestAccumulatedReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		var n tally
+		defer func() { n.check(t) }()
+		for _, c := range reference.AccumulatedCases(t) {
+			e := must(lookup.FromMatrix(c.Table.Matrix))
+			o, g := must(e.NewOptimizer(methods[c.Method])), e.NewGradient()
+			for _, step := range c.Steps {
+				g.Clear()
+				var ids []int
+				var rows [][]float32
+				for _, b := range step.Batches {
+					if err := e.BackwardSparse(g, lookup.Sequence(b.IDs), b.DOut.Matrix); err != nil {
+						t.Fatal(err)
+					}
+					for i, id := range b.IDs {
+						ids, rows = append(ids, id), append(rows, b.DOut.Row(i))
+					}
 				}
+				if !slices.Equal(g.IDs(), step.Touched) {
+					t.Errorf("%s: rows %v, want %v", c.Name, g.IDs(), step.Touched)
+				}
+				got := dense(t, g, e.Vocab(), e.Dim())
+				reference.Equal(t, c.Name+": dense gradient", got, step.Dense)
+				reference.CloseDots(t, c.Name+": coalesced gradient", got, step.Coalesced, func(i, j, k int) float32 {
+					if ids[k] != i {
+						return 0
+					}
+					return rows[k][j]
+				}, len(ids))
+				if err := o.Step(g); err != nil {
+					t.Fatal(err)
+				}
+				n.trained(t, c.Name, e, o, step.Table, step.State)
+			}
+		}
+	})
+}
+
+// TestClipReference holds norms and what they clip to PyTorch's, within 3 units in the last place, for it adds up squares and
+// divides in float32; and bit for bit what is not clipped, or by a norm that is not finite.
+func TestClipReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.ClipCases(t) {
+			norms := newMatrix(t, 1, c.Norms.Cols)
+			var grads []*lookup.Gradient
+			for i, p := range c.Parts {
+				g := must(lookup.NewGradient(p.Rows, p.DOut.Cols))
+				if err := lookup.AddRows(g, p.IDs, 1, p.DOut.Matrix); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(g.IDs(), p.Touched) {
+					t.Errorf("%s: rows %v, want %v", c.Name, g.IDs(), p.Touched)
+				}
+				reference.Equal(t, c.Name+": gradient", g.Values(), p.Grad)
+				norms.Data[i] = float32(g.Norm())
+				grads = append(grads, g)
+			}
+			all := lookup.Norm(grads...)
+			if norm := must(lookup.ClipNorm(c.MaxNorm, grads...)); norm != all && all == all {
+				t.Errorf("%s: clipped by a norm of %v, want %v", c.Name, norm, all)
+			}
+			norms.Data[len(grads)] = float32(all)
+			finite := all-all == 0
+			compare := func(what string, rounded bool, got rowvec.Matrix, want reference.Matrix) {
+				if rounded {
+					new(tally).compare(t, c.Name+what, got, want.Matrix, rowvec.Matrix{})
+				} else {
+					reference.Equal(t, c.Name+what, got, want)
+				}
+			}
+			compare(": norms", finite, norms, c.Norms)
+			for i, p := range c.Parts {
+				compare(": clipped", finite && all > c.MaxNorm, grads[i].Values(), p.Clipped)
 			}
 		}
 	})

@@ -189,18 +189,26 @@ type EmbeddingBag struct {
 	Mode        string `json:"mode"`    // "sum", "mean", "max" or "weighted", which is a sum of products with Weights
 	Padding     int    `json:"padding"` // the id that is left out, or -1
 	IDs         []int  `json:"ids"`
-	Offsets     []int  `json:"offsets"` // without the last one
+	Offsets     []int  `json:"offsets"` // without the last one, but for Last
 	Weights     Matrix `json:"weights"`
 	DOut        Matrix `json:"dout"`
 	Out         Matrix `json:"out"`
 	Grad        Matrix `json:"grad"`
 	WeightsGrad Matrix `json:"weights_grad"` // empty unless Mode is "weighted"
+
+	// Of BagOptionsCases:
+	Last       bool    `json:"last"`     // Offsets have the last one
+	Seq        int     `json:"seq"`      // ids in each bag where they are 2-D, or 0
+	MaxNorm    float64 `json:"max_norm"` // 0: none
+	Norm       float64 `json:"norm"`     // 0: infinite
+	TableAfter Matrix  `json:"table_after"`
 }
 
-// Training is a case of PyTorch's optimizers on the gradients of an embedding: sparse ones, but for AdamW.
+// Training is a case of PyTorch's optimizers on the gradients of an embedding: sparse ones, but for AdamW. That of decayed.json
+// is by SGD with decay, dense too, with the rows put back that a step has no gradient of.
 type Training struct {
 	Name    string `json:"name"`
-	Method  string `json:"method"`  // "sgd", "adagrad", "adam" or "adamw"
+	Method  string `json:"method"`  // "sgd", "adagrad", "adam", "adamw" or "decayed"
 	Padding int    `json:"padding"` // -1: none
 	Table   Matrix `json:"table"`
 	Steps   []struct {
@@ -210,6 +218,41 @@ type Training struct {
 		Table Matrix   `json:"table"` // after the step
 		State []Matrix `json:"state"` // likewise
 	} `json:"steps"`
+}
+
+// Accumulated is a case of gradients of an embedding that several batches add up to, and of steps with them by PyTorch's
+// optimizers of Training.
+type Accumulated struct {
+	Name   string `json:"name"`
+	Method string `json:"method"` // "sgd", "adagrad" or "adam"
+	Table  Matrix `json:"table"`
+	Steps  []struct {
+		Batches []struct {
+			IDs  []int  `json:"ids"`
+			DOut Matrix `json:"dout"`
+		} `json:"batches"`
+		Touched   []int    `json:"touched"`   // ids, each once and ascending
+		Dense     Matrix   `json:"dense"`     // the sum of each batch, added to those before it
+		Coalesced Matrix   `json:"coalesced"` // the same of all lookups in another order: see CloseDots
+		Table     Matrix   `json:"table"`     // after the step
+		State     []Matrix `json:"state"`     // likewise
+	} `json:"steps"`
+}
+
+// Clip is a case of gradients of tables that are clipped by their norm together: dense ones, since PyTorch 1.13 leaves sparse ones
+// as they are. It has norms in float32.
+type Clip struct {
+	Name    string  `json:"name"`
+	MaxNorm float64 `json:"max_norm"`
+	Parts   []struct {
+		Rows    int    `json:"rows"` // of the table
+		IDs     []int  `json:"ids"`
+		DOut    Matrix `json:"dout"`    // the gradients of lookups
+		Touched []int  `json:"touched"` // ids, each once and ascending
+		Grad    Matrix `json:"grad"`    // of rows Touched
+		Clipped Matrix `json:"clipped"` // likewise
+	} `json:"parts"`
+	Norms Matrix `json:"norms"` // one row: those of Parts, and behind them that of all, before
 }
 
 // Update is a case of some steps of an optimizer on the rows that ids choose. Step k takes part k of IDs and of the rows of
@@ -257,6 +300,13 @@ type Output struct {
 	DLogits Matrix `json:"dlogits"` // the gradient of Logits
 	DH      Matrix `json:"dh"`
 	Grad    Matrix `json:"grad"` // of Table
+}
+
+// Sampled is an Output of some rows of Table, those of IDs: Logits = H times the transpose of these, and back.
+type Sampled struct {
+	Output
+	IDs     []int `json:"ids"`
+	Touched []int `json:"touched"` // ids, each once and ascending; other rows of Grad are zeros
 }
 
 // Scaling is a case of a scaling of rotary frequencies.
@@ -395,6 +445,9 @@ func LayoutCases(tb testing.TB) []Sinusoid { tb.Helper(); return load[Sinusoid](
 // OutputCases returns the cases of output.json.
 func OutputCases(tb testing.TB) []Output { tb.Helper(); return load[Output](tb, "output.json") }
 
+// SampledCases returns the cases of sampled.json.
+func SampledCases(tb testing.TB) []Sampled { tb.Helper(); return load[Sampled](tb, "sampled.json") }
+
 // VectorCases returns the cases of vector.json.
 func VectorCases(tb testing.TB) []Vector { tb.Helper(); return load[Vector](tb, "vector.json") }
 
@@ -407,8 +460,26 @@ func EmbeddingBagCases(tb testing.TB) []EmbeddingBag {
 	return load[EmbeddingBag](tb, "embeddingbag.json")
 }
 
+// BagOptionsCases returns the cases of bagoptions.json.
+func BagOptionsCases(tb testing.TB) []EmbeddingBag {
+	tb.Helper()
+	return load[EmbeddingBag](tb, "bagoptions.json")
+}
+
 // TrainingCases returns the cases of training.json.
 func TrainingCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "training.json") }
+
+// DecayedCases returns the cases of decayed.json.
+func DecayedCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "decayed.json") }
+
+// AccumulatedCases returns the cases of accumulated.json.
+func AccumulatedCases(tb testing.TB) []Accumulated {
+	tb.Helper()
+	return load[Accumulated](tb, "accumulated.json")
+}
+
+// ClipCases returns the cases of clip.json.
+func ClipCases(tb testing.TB) []Clip { tb.Helper(); return load[Clip](tb, "clip.json") }
 
 // UpdateCases returns the cases of update.json.
 func UpdateCases(tb testing.TB) []Update { tb.Helper(); return load[Update](tb, "update.json") }

@@ -506,6 +506,27 @@ def options():
 
 # nn.EmbeddingBag.
 
+def embedding_bag_case(name, mode, padding, weight, ids, offsets, dout, factors, **more):
+    """more is what bagoptions.json has: seq, max_norm and norm. offsets have the last one then."""
+    seq, max_norm, norm = [more.get(k, 0) for k in ("seq", "max_norm", "norm")]
+    at = [torch.from_numpy(ids), torch.from_numpy(offsets)]
+    if seq:
+        at = [at[0].view(-1, seq)]
+    module = nn.EmbeddingBag(*weight.shape, mode="sum" if mode == "weighted" else mode, max_norm=max_norm or None,
+                             norm_type=norm or math.inf, include_last_offset=bool(more and not seq),
+                             padding_idx=None if padding < 0 else padding)
+    module.weight.data = tensor(weight)
+    w = tensor(factors).requires_grad_() if mode == "weighted" else None
+    out = module(*at, per_sample_weights=None if w is None else w.view(at[0].shape))
+    out.backward(tensor(dout))
+    case = {"name": name, "table": matrix(weight), "mode": mode, "padding": padding, "ids": ints(ids),
+            "offsets": ints(offsets), "weights": matrix(factors), "dout": matrix(dout), "out": matrix(out.detach().numpy()),
+            "grad": matrix(module.weight.grad.numpy()), "weights_grad": matrix(np.zeros(0, f32) if w is None else w.grad.numpy())}
+    if more:
+        case.update({**more, "last": True, "table_after": matrix(module.weight.detach().numpy())})
+    return case
+
+
 def embedding_bag():
     cases = []
     for k, dim in enumerate([1, 3, 17]):
@@ -519,38 +540,60 @@ def embedding_bag():
                 ids[4:6] = 5
                 weight[6, 0], weight[1, 0] = weight[5, 0], -0.0
                 dout, factors = draw(len(offsets), dim), draw(n)
-                module = nn.EmbeddingBag(vocab, dim, mode="sum" if mode == "weighted" else mode,
-                                         padding_idx=None if padding < 0 else padding)
-                module.weight.data = tensor(weight)
-                w = tensor(factors).requires_grad_() if mode == "weighted" else None
-                out = module(torch.from_numpy(ids), torch.from_numpy(offsets), per_sample_weights=w)
-                out.backward(tensor(dout))
-                cases.append({"name": "%s/padding=%d/dim=%d" % (mode, padding, dim), "table": matrix(weight),
-                              "mode": mode, "padding": padding, "ids": ints(ids), "offsets": ints(offsets),
-                              "weights": matrix(factors), "dout": matrix(dout), "out": matrix(out.detach().numpy()),
-                              "grad": matrix(module.weight.grad.numpy()),
-                              "weights_grad": matrix(np.zeros(0, f32) if w is None else w.grad.numpy())})
+                cases.append(embedding_bag_case("%s/padding=%d/dim=%d" % (mode, padding, dim), mode, padding, weight, ids,
+                                                offsets, dout, factors))
     write("embeddingbag", "PyTorch nn.EmbeddingBag of modes sum, mean and max, and of sum with per_sample_weights (weighted); offsets "
           "are without the last one; padding -1 is none. grad is the weight's gradient for the gradient dout of out, "
           "weights_grad that of the weights. PyTorch uses fused multiply-add, for a mean the reciprocal, and orders of its "
           "own.", cases)
 
 
+def bag_options():
+    cases = []
+    for k, dim in enumerate([3, 17]):
+        for mode in "sum", "mean", "max", "weighted":
+            for name, padding, seq, max_norm, norm in [
+                    ("last offset", -1, 0, 0, 2), ("2-D", 2, 4, 0, 2), ("last offset/norm 2", 2, 0, 1.5, 2), ("2-D/norm 1", -1, 4, 2.5, 1),
+                    ("last offset/norm inf", -1, 0, 0.75, 0)][2 * k:]:
+                draw = random(820 + k)
+                vocab, n = 6, 12
+                weight, ids = draw(vocab, dim), draw.ids(vocab, n)
+                offsets = np.arange(0, n + 1, seq) if seq else np.array([0, 0, 3, 4, 4, n])
+                ids[3], ids[4:7], ids[8:] = 2, [4, 5, 5], 2  # the only id of a bag, a bag with two maxima, and all of one
+                weight[4:6, 0] = 300
+                cases.append(embedding_bag_case("%s/%s/dim=%d" % (mode, name, dim), mode, padding, weight, ids, offsets,
+                                                draw(len(offsets) - 1, dim), draw(n), seq=seq, max_norm=max_norm, norm=norm))
+    write("bagoptions", "PyTorch nn.EmbeddingBag as in embeddingbag.json, with include_last_offset or, where seq is not 0, of 2-D "
+          "input with seq ids in each bag, which offsets say too; and with max_norm (0: none) and norm_type (0: infinite): "
+          "table_after is the weight after that, from which come out and the gradients.", cases)
+
+
 # Optimizers on sparse gradients, over several steps.
+
+OPTIMIZERS = {  # of sparse gradients
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.125),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.05, initial_accumulator_value=0.25),
+    "adam": lambda p: torch.optim.SparseAdam(p, lr=0.01, betas=(0.8, 0.95)),
+}
+
+
+def kept(optimizer, weight):
+    return [matrix(optimizer.state[weight][k].numpy().copy()) for k in ("sum", "exp_avg", "exp_avg_sq")
+            if k in optimizer.state[weight]]
+
 
 def training_case(method, dim, seed):
     draw = random(seed)
-    vocab, n, padding = 9, 12, 0
+    vocab, n, padding = 9, 6 if method == "decayed" else 12, 0
     if method == "adamw":  # which moves all rows
         padding = None
-    module = nn.Embedding(vocab, dim, padding_idx=padding, sparse=method != "adamw")
+    module = nn.Embedding(vocab, dim, padding_idx=padding, sparse=method not in ("adamw", "decayed"))
     weight = draw(vocab, dim)
     weight[0] = 0
     module.weight.data = tensor(weight)
     optimizer = {
-        "sgd": lambda p: torch.optim.SGD(p, lr=0.125),
-        "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.05, initial_accumulator_value=0.25),
-        "adam": lambda p: torch.optim.SparseAdam(p, lr=0.01, betas=(0.8, 0.95)),
+        **OPTIMIZERS,
+        "decayed": lambda p: torch.optim.SGD(p, lr=0.125, weight_decay=0.5),
         "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, betas=(0.8, 0.95), eps=0.01, weight_decay=0.1),
     }[method](list(module.parameters()))
     steps = []
@@ -562,11 +605,13 @@ def training_case(method, dim, seed):
             ids[:vocab] = np.arange(vocab)
         optimizer.zero_grad()
         module(torch.from_numpy(ids)).backward(tensor(dout))
+        before = module.weight.detach().clone()
         optimizer.step()
-        state = optimizer.state[module.weight]
-        kept = [state[k].numpy() for k in ("sum", "exp_avg", "exp_avg_sq") if k in state]
+        if method == "decayed":  # SGD refuses it for sparse gradients, and moves all rows by dense ones
+            others = np.setdiff1d(np.arange(vocab), ids[ids != padding])
+            module.weight.data[others] = before[others]
         steps.append({"rate": optimizer.param_groups[0]["lr"], "ids": ints(ids), "dout": matrix(dout),
-                      "table": matrix(module.weight.detach().numpy()), "state": [matrix(k.copy()) for k in kept]})
+                      "table": matrix(module.weight.detach().numpy()), "state": kept(optimizer, module.weight)})
     return {"name": "%s/dim=%d" % (method, dim), "method": method, "padding": -1 if padding is None else padding,
             "table": matrix(weight), "steps": steps}
 
@@ -579,6 +624,90 @@ def training():
           "the optimizer keeps after each step.",
           [training_case(method, dim, 900 + 10 * i + k)
            for i, method in enumerate(["sgd", "adagrad", "adam", "adamw"]) for k, dim in enumerate([1, 3, 17])])
+
+
+def decayed():
+    weight = nn.Parameter(torch.ones(2, 1))
+    weight.grad = torch.sparse_coo_tensor([[1]], torch.ones(1, 1), (2, 1))
+    try:
+        torch.optim.SGD([weight], lr=1, weight_decay=1).step()
+        assert False, "SGD with decay takes sparse gradients"
+    except RuntimeError:
+        pass
+    write("decayed", "As training.json, by SGD(lr=0.125, weight_decay=0.5). PyTorch refuses that for sparse gradients; these are "
+          "dense, and the rows that a step has no ids of, padding aside, are put back to what they were before it.",
+          [training_case("decayed", dim, 940 + dim) for dim in (3, 17)])
+
+
+# Gradients of several batches.
+
+def accumulated_case(method, dim, seed):
+    draw = random(seed)
+    vocab = 9
+    weight = draw(vocab, dim)
+    dense, sparse = nn.Embedding(vocab, dim), nn.Embedding(vocab, dim, sparse=True)
+    sparse.weight.data = tensor(weight)
+    optimizer = OPTIMIZERS[method]([sparse.weight])
+    steps = []
+    for t in range(2):
+        batches = []
+        dense.zero_grad()
+        optimizer.zero_grad()
+        for n in 6, 5, 2:
+            ids, dout = draw.ids(vocab, n), draw(n, dim)
+            for module in dense, sparse:
+                module(torch.from_numpy(ids)).backward(tensor(dout))
+            batches.append({"ids": ints(ids), "dout": matrix(dout)})
+        assert not sparse.weight.grad.is_coalesced()
+        sparse.weight.grad = sparse.weight.grad.coalesce()
+        optimizer.step()
+        steps.append({"batches": batches, "touched": ints(sparse.weight.grad.indices()), "dense": matrix(dense.weight.grad.numpy()),
+                      "coalesced": matrix(sparse.weight.grad.to_dense().numpy()),
+                      "table": matrix(sparse.weight.detach().numpy()), "state": kept(optimizer, sparse.weight)})
+    return {"name": "%s/dim=%d" % (method, dim), "method": method, "table": matrix(weight), "steps": steps}
+
+
+def accumulated():
+    write("accumulated", "The gradient of PyTorch nn.Embedding that three backward passes leave, and a step with it, twice: dense, "
+          "which adds the sum of a batch to those before it, and coalesced, of rows touched, which adds all lookups in an order of "
+          "its own, made dense. table and state are those after a step with coalesced, by optimizers of training.json.",
+          [accumulated_case(method, dim, 950 + 10 * i + k) for i, method in enumerate(OPTIMIZERS) for k, dim in enumerate([3, 17])])
+
+
+# Gradients clipped by their norm.
+
+def clip_case(name, seed, max_norm, sizes, special=None):
+    """sizes has the rows, the dim and the number of lookups of each table."""
+    draw = random(seed)
+    tables, parts, norms = [], [], []
+    for vocab, dim, n in sizes:
+        table, ids, dout = nn.Embedding(vocab, dim), draw.ids(vocab, n), draw(n, dim)
+        if special is not None and not tables:
+            dout[0, 0] = special
+        table(torch.from_numpy(ids)).backward(tensor(dout))
+        touched = np.unique(ids)
+        tables.append(table)
+        norms.append(table.weight.grad.norm().item())
+        parts.append({"rows": vocab, "ids": ints(ids), "dout": matrix(dout), "touched": ints(touched),
+                      "grad": matrix(uniform(table.weight.grad.numpy()[touched]))})
+    norms.append(nn.utils.clip_grad_norm_([t.weight for t in tables], max_norm).item())
+    for part, table in zip(parts, tables):
+        part["clipped"] = matrix(uniform(table.weight.grad.numpy()[part["touched"]]))
+    return {"name": name, "max_norm": max_norm, "parts": parts, "norms": matrix(uniform(np.array(norms, f32)))}
+
+
+def clip():
+    one, several, small = [(9, 17, 12)], [(9, 17, 12), (5, 3, 4), (3, 2, 0), (4, 1, 8)], [(5, 3, 4), (4, 2, 3)]
+    sparse = nn.Parameter(torch.zeros(2, 1))
+    sparse.grad = torch.sparse_coo_tensor([[1]], torch.full((1, 1), 4.0), (2, 1))
+    assert nn.utils.clip_grad_norm_(sparse, 1.0) == 4 and sparse.grad.to_dense()[1] == 4, "sparse gradients are clipped"
+    write("clip", "PyTorch nn.utils.clip_grad_norm_ of dense gradients of nn.Embedding, of which grad and clipped have the rows "
+          "touched; norms are those of parts and of all together before. PyTorch 1.13 returns the norm of sparse gradients, "
+          "and leaves them as they are.", [
+              clip_case("one", 960, 1.0, one), clip_case("several", 961, 2.5, several),
+              clip_case("several, small", 962, 0.001, several), clip_case("several below", 963, 1e6, several),
+              clip_case("infinite", 964, 1.0, small, math.inf), clip_case("NaN", 965, 1.0, small, math.nan)])
+
 
 # Updates: steps of optimizers on the rows that ids choose. PyTorch adds up the gradients of an id that occurs several
 # times before a step; ids of a step are therefore different ones.
@@ -750,6 +879,32 @@ def output_case(dim, seed):
 def output():
     write("output", "logits = h @ table.T by PyTorch's linear, and the gradients of h and table from dlogits, each in an order "
           "of its own, fused or not.", [output_case(dim, 700 + k) for k, dim in enumerate([3, 37])])
+
+
+def sampled_case(dim, seed):
+    draw = random(seed)
+    vocab, states, ids = 6, 3, np.array([4, 1, 4, 0, 5])
+    weight, h, dlogits = draw(vocab, dim), draw(states, dim), draw(states, len(ids))
+
+    def run(sparse):
+        table, x = nn.Parameter(tensor(weight)), nn.Parameter(tensor(h))
+        logits = nn.functional.linear(x, nn.functional.embedding(torch.from_numpy(ids), table, sparse=sparse))
+        logits.backward(tensor(dlogits))
+        return logits, x.grad, table.grad
+
+    logits, dh, grad = run(True)
+    grad = grad.coalesce()
+    for a, b in zip((logits, dh, grad.to_dense()), run(False)):
+        same(a, b)
+    return {"name": "dim=%d" % dim, "table": matrix(weight), "ids": ints(ids), "touched": ints(grad.indices()), "h": matrix(h),
+            "logits": matrix(logits.detach().numpy()), "dlogits": matrix(dlogits), "dh": matrix(dh.numpy()),
+            "grad": matrix(grad.to_dense().numpy())}
+
+
+def sampled():
+    write("sampled", "logits = h @ table[ids].T by PyTorch's embedding and linear, as a sampled softmax has them, and the gradients of h "
+          "and table from dlogits, each in an order of its own, fused or not. The gradient of the table is the same dense and "
+          "sparse, where rows touched have it.", [sampled_case(dim, 710 + k) for k, dim in enumerate([3, 37])])
 
 
 # Layer normalisation.
@@ -1057,10 +1212,15 @@ layouts()
 vector()
 options()
 embedding_bag()
+bag_options()
 training()
+decayed()
+accumulated()
+clip()
 update()
 bag()
 output()
+sampled()
 norm()
 scaling()
 alibi()
