@@ -203,48 +203,6 @@ func TestTrainWorkers(t *testing.T) {
 	}
 }
 
-// TestTrainGradient compares BackwardTrain with differences of ForwardTrain, which is linear in its parameters: one step
-// of size 1 is exact but for rounding.
-func TestTrainGradient(t *testing.T) {
-	const dim, step = 9, 12
-	b := batches()[3]
-	for _, kind := range []string{"none", "scaled", "learned", "segments, learned"} {
-		layer := dropping(t, dim, 1, 0.4)[kind]
-		dOut := fill(newMatrix(t, b.in.Len(), dim), 4)
-		loss := func() (sum float64) {
-			out := newMatrix(t, b.in.Len(), dim)
-			if err := layer.ForwardTrain(out, b.in, step); err != nil {
-				t.Fatal(err)
-			}
-			for i, x := range out.Data {
-				sum += float64(x) * float64(dOut.Data[i])
-			}
-			return sum
-		}
-		grads := layer.NewGradients()
-		if err := layer.BackwardTrain(grads, b.in, dOut, step); err != nil {
-			t.Fatal(err)
-		}
-		padding, hasPadding := layer.Tokens().PaddingID()
-		for k, p := range layer.Parameters() {
-			for i := range p.Value.Data {
-				if i/dim > 60 || k == 0 && hasPadding && i/dim == padding {
-					continue
-				}
-				was := p.Value.Data[i]
-				p.Value.Data[i] = was + 1
-				up := loss()
-				p.Value.Data[i] = was - 1
-				down := loss()
-				p.Value.Data[i] = was
-				if want := (up - down) / 2; math.Abs(want-float64(grads[k].Data[i])) > 1e-4 {
-					t.Fatalf("%s, %s: element %d has gradient %v, want %v", kind, p.Name, i, grads[k].Data[i], want)
-				}
-			}
-		}
-	}
-}
-
 // TestTrainFetches: each piece looks up what the one before it has fetched, where it has, and only then without fetching
 // again; what is too large for the caches is dropped on its way past them.
 func TestTrainFetches(t *testing.T) {

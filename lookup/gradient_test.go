@@ -698,61 +698,6 @@ func TestTrainingMisuse(t *testing.T) {
 	}
 }
 
-// TestBagAdjoint: the gradient of a bag is the transpose of Forward, which is linear in the table for sums and means, and
-// along a small step in any direction for maxima.
-func TestBagAdjoint(t *testing.T) {
-	const dim = 9
-	ids, _ := randomIDs[uint32](300)
-	offsets := []int{0, 0, 1, 4, 50, 50, 51, 200, 300}
-	weights := fill(newMatrix(t, 1, len(ids)), 3).Data
-	for _, c := range []struct {
-		pooling lookup.Pooling
-		in      lookup.Input
-		option  lookup.Option
-	}{
-		{lookup.Sum, lookup.Ragged(ids, offsets), nil},
-		{lookup.Sum, lookup.Ragged(ids, offsets).Weighted(weights), lookup.Padding(padded)},
-		{lookup.Mean, lookup.RaggedFrom(ids, offsets[:8]), lookup.Padding(padded)},
-		{lookup.Mean, lookup.Batch(ids, 5), nil},
-		{lookup.Max, lookup.Ragged(ids, offsets), lookup.Padding(padded)},
-	} {
-		e := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 4), c.option))
-		bag := must(lookup.NewBag(e, c.pooling))
-		n := 8
-		if c.pooling == lookup.Mean && c.option == nil {
-			n = len(ids) / 5
-		}
-		out, moved, dOut := newMatrix(t, n, dim), newMatrix(t, n, dim), fill(newMatrix(t, n, dim), 5)
-		g := e.NewGradient()
-		if err := errors.Join(bag.Forward(out, c.in), bag.BackwardSparse(g, c.in, dOut)); err != nil {
-			t.Fatal(err)
-		}
-		id, hasPadding := e.PaddingID()
-		if hasPadding && slices.Contains(g.IDs(), id) {
-			t.Errorf("%v: the padding id has a gradient", bag)
-		}
-		direction := fill(newMatrix(t, vocab, dim), 6)
-		const step = 1.0 / 4096
-		for i := range direction.Data {
-			e.Weight().Data[i] += step * direction.Data[i]
-		}
-		if err := bag.Forward(moved, c.in); err != nil {
-			t.Fatal(err)
-		}
-		left, right, size := 0.0, 0.0, 0.0
-		for i, x := range moved.Data {
-			left += float64(x-out.Data[i]) / step * float64(dOut.Data[i])
-		}
-		for i, x := range dense(t, g, vocab, dim).Data {
-			right += float64(x) * float64(direction.Data[i])
-			size += math.Abs(float64(x) * float64(direction.Data[i]))
-		}
-		if math.Abs(left-right) > 2e-3*size {
-			t.Errorf("%v: %v along the direction, and %v by the gradient", bag, left, right)
-		}
-	}
-}
-
 // TestBags holds bags of every kind to loops, with several workers.
 func TestBags(t *testing.T) {
 	defer tuning.Lower()()

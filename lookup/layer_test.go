@@ -426,35 +426,6 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestAdjoint: Backward is the transpose of Forward, which is linear in its parameters: for all weights W, without the
-// fixed positions, and all G, <Forward(W), G> = <W, Backward(G)>.
-func TestAdjoint(t *testing.T) {
-	b := batches()[3]
-	for _, kind := range []string{"none", "scaled", "learned", "segments, learned"} {
-		layer := layers(t, 9, 1)[kind]
-		out, dOut := newMatrix(t, b.in.Len(), 9), fill(newMatrix(t, b.in.Len(), 9), 4)
-		if err := layer.Forward(out, b.in); err != nil {
-			t.Fatal(err)
-		}
-		grads := layer.NewGradients()
-		if err := layer.Backward(grads, b.in, dOut); err != nil {
-			t.Fatal(err)
-		}
-		var forward, backward float64
-		for i := range out.Data {
-			forward += float64(out.Data[i]) * float64(dOut.Data[i])
-		}
-		for k, p := range layer.Parameters() {
-			for i := range p.Value.Data {
-				backward += float64(p.Value.Data[i]) * float64(grads[k].Data[i])
-			}
-		}
-		if math.Abs(forward-backward) > 1e-5*math.Max(1, math.Abs(forward)) {
-			t.Errorf("%s: %v forward, %v backward", kind, forward, backward)
-		}
-	}
-}
-
 // TestFarPositions asks sinusoidal positions for what no table can hold.
 func TestFarPositions(t *testing.T) {
 	all := layers(t, 10, 1)
