@@ -195,26 +195,106 @@ func TestFrozenAndByFrequency(t *testing.T) {
 	}
 }
 
-// TestBagByFrequency: of two bags, one of the ids 4 and 2, the other of 4, 4 and 0, the first weight of 4 is that of its
-// place among two, divided by how often it is in the batch.
+// TestBagByFrequency: of two bags, one of the ids 4 and 2, the other of 4, 4 and 0, each weight, of the input or that of a place
+// in a mean, is divided by how often its id is in the batch.
 func TestBagByFrequency(t *testing.T) {
 	const dim = 5
-	in := lookup.Ragged([]int{4, 2, 4, 4, 0}, []int{0, 2, 5})
+	plain := lookup.Ragged([]int{4, 2, 4, 4, 0}, []int{0, 2, 5})
 	dOut := fill(newMatrix(t, 2, dim), 1)
 	first, second := dOut.Row(0), dOut.Row(1)
-	for pooling, w := range map[lookup.Pooling][2]float32{lookup.Sum: {1, 1}, lookup.Mean: {0.5, float32(1) / 3}} {
+	third, weights := float32(1)/3, fill(newMatrix(t, 1, 5), 7).Data
+	for what, c := range map[string]struct {
+		pooling lookup.Pooling
+		in      lookup.Input
+		w       []float32
+	}{
+		"sum":      {lookup.Sum, plain, []float32{1, 1, 1, 1, 1}},
+		"mean":     {lookup.Mean, plain, []float32{0.5, 0.5, third, third, third}},
+		"weighted": {lookup.Sum, plain.Weighted(weights), weights},
+	} {
 		e := must(lookup.NewEmbedding(vocab, dim, lookup.ScaleGradByFrequency()))
 		g, want := e.NewGradient(), newMatrix(t, vocab, dim)
-		if err := must(lookup.NewBag(e, pooling)).BackwardSparse(g, in, dOut); err != nil {
+		if err := must(lookup.NewBag(e, c.pooling)).BackwardSparse(g, c.in, dOut); err != nil {
 			t.Fatal(err)
 		}
 		for j := range dim {
-			want.Row(0)[j] = float32(w[1] * second[j])
-			want.Row(2)[j] = float32(w[0] * first[j])
-			want.Row(4)[j] = float32(w[0]/3*first[j]) + float32(w[1]/3*second[j])
-			want.Row(4)[j] += float32(w[1] / 3 * second[j])
+			want.Row(0)[j] = float32(c.w[4] * second[j])
+			want.Row(2)[j] = float32(c.w[1] * first[j])
+			want.Row(4)[j] = float32(c.w[0]/3*first[j]) + float32(c.w[2]/3*second[j])
+			want.Row(4)[j] += float32(c.w[3] / 3 * second[j])
 		}
-		compare(t, pooling.String(), dense(t, g, vocab, dim), want)
+		compare(t, what, dense(t, g, vocab, dim), want)
+	}
+}
+
+// TestBagWeightsAdd: gradients of weights are added to what there is, and nothing is for the padding id.
+func TestBagWeightsAdd(t *testing.T) {
+	const dim, n = 19, 40
+	ids, plain := randomIDs[int32](n)
+	bag := must(lookup.NewBag(must(lookup.FromMatrix(fill(newMatrix(t, vocab, dim), 1), lookup.Padding(padded))), lookup.Sum))
+	dOut, got, want := fill(newMatrix(t, n/5, dim), 2), fill(newMatrix(t, 1, n), 3), fill(newMatrix(t, 1, n), 3)
+	dots := newMatrix(t, n/5, n)
+	kernels.Dots(dots, dOut, bag.Tokens().Weight(), plain)
+	for range 2 {
+		if err := bag.BackwardWeights(got.Data, lookup.Batch(ids, 5), dOut); err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range plain {
+			if id != padded {
+				want.Data[i] += dots.Row(i / 5)[i]
+			}
+		}
+	}
+	compare(t, "weights", got, want)
+}
+
+// TestMaxNorm: whatever looks rows up scales those above the limit by max/(norm+1e-7), of a frozen table and with weights too. The
+// 1e-7 decides some of the bits.
+func TestMaxNorm(t *testing.T) {
+	const dim, limit = 6, 0.5
+	ids, weights := []int{4, 2, 4, 1, 0}, []float32{1, 2, 3, 4, 5}
+	table := fill(newMatrix(t, vocab, dim), 3)
+	kernels.Scale(table.Row(2), 0.1) // below the limit
+	want, without := cloneOf(table), cloneOf(table)
+	for _, id := range []int{0, 1, 4} {
+		norm := 0.0
+		for _, x := range table.Row(id) {
+			norm += float64(x) * float64(x)
+		}
+		norm = math.Sqrt(norm)
+		kernels.Scale(want.Row(id), float32(limit/(norm+1e-7)))
+		kernels.Scale(without.Row(id), float32(limit/norm))
+	}
+	if slices.Equal(want.Data, without.Data) {
+		t.Error("the 1e-7 decides nothing")
+	}
+	in, out, one := lookup.Sequence(ids), newMatrix(t, len(ids), dim), newMatrix(t, 1, dim)
+	pool := func(p lookup.Pooling, in lookup.Input) func(e *lookup.Embedding) error {
+		return func(e *lookup.Embedding) error { return must(lookup.NewBag(e, p)).Forward(one, in) }
+	}
+	for what, forward := range map[string]func(e *lookup.Embedding) error{
+		"embedding": func(e *lookup.Embedding) error { return e.Forward(out, in) },
+		"layer":     func(e *lookup.Embedding) error { return must(lookup.NewLayer(e, nil)).Forward(out, in) },
+		"dropout": func(e *lookup.Embedding) error {
+			return must(lookup.NewLayer(e, nil, lookup.Dropout(0.5, 1))).ForwardTrain(out, in, 1)
+		},
+		"sum": pool(lookup.Sum, in), "mean": pool(lookup.Mean, in), "max": pool(lookup.Max, in),
+		"weighted": pool(lookup.Sum, in.Weighted(weights)),
+	} {
+		for _, option := range []lookup.Option{nil, lookup.Frozen()} {
+			e := must(lookup.FromMatrix(cloneOf(table), lookup.MaxNorm(limit, 2), option))
+			if err := forward(e); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, fmt.Sprintf("%s, frozen %v", what, e.Frozen()), e.Weight(), want)
+		}
+		if what == "weighted" {
+			sum := newMatrix(t, 1, dim)
+			for i, id := range ids {
+				kernels.AddScaled(sum.Data, weights[i], want.Row(id))
+			}
+			compare(t, "the weighted sum", one, sum)
+		}
 	}
 }
 
@@ -410,6 +490,32 @@ func TestDefaults(t *testing.T) {
 		}
 		for k, s := range ob.State() {
 			compare(t, oa.String()+" "+s.Name, oa.State()[k].Value, s.Value)
+		}
+	}
+}
+
+// TestRateDecay: the rate of step t is Rate/(1+(t-1)*RateDecay).
+func TestRateDecay(t *testing.T) {
+	const dim, rate, decay = 5, 0.3, 0.7
+	ids := []int{2, 4}
+	for _, m := range []lookup.Method{
+		lookup.Adagrad{Rate: rate, RateDecay: decay, Initial: 0.5}, lookup.RowAdagrad{Rate: rate, RateDecay: decay, Initial: 0.5},
+	} {
+		e := must(lookup.NewEmbedding(vocab, dim))
+		o, table := must(e.NewOptimizer(m)), cloneOf(e.Weight())
+		state := cloneOf(o.State()[0].Value)
+		for step := range 5 {
+			dOut, now := fill(newMatrix(t, len(ids), dim), uint64(step)), float32(rate/(1+float64(float64(step)*decay)))
+			if err := o.StepBatch(e, lookup.Sequence(ids), dOut); err != nil {
+				t.Fatal(err)
+			}
+			if state.Cols == 1 {
+				kernels.UpdateRowAdagrad(table, state.Data, ids, dOut, now, 1e-10)
+			} else {
+				kernels.UpdateAdagrad(table, state, ids, dOut, now, 1e-10)
+			}
+			compare(t, o.String(), e.Weight(), table)
+			compare(t, o.String()+", state", o.State()[0].Value, state)
 		}
 	}
 }
