@@ -20,8 +20,12 @@ type ids interface {
 	words() []float32                        // their memory
 	outside(rows int) (position int, id any) // the first bad one; -1 if there is none
 	at(i int) int
+	len() int
+	slice(lo, hi int) ids
 	batch(seq int) lookup.Input
 	ragged(offsets []int) lookup.Input
+	raggedFrom(offsets []int) lookup.Input
+	addRows(g *lookup.Gradient, alpha float32, rows rowvec.Matrix) error
 	gather(dst, table rowvec.Matrix) kernel
 	gatherScaled(dst, table rowvec.Matrix, scale float32) kernel
 	scatterAdd(dst rowvec.Matrix, alpha float32, src rowvec.Matrix) kernel
@@ -92,9 +96,19 @@ func (l list[I]) outside(rows int) (int, any) {
 
 func (l list[I]) at(i int) int { return int(l[i]) }
 
+func (l list[I]) len() int { return len(l) }
+
+func (l list[I]) slice(lo, hi int) ids { return l[lo:hi] }
+
 func (l list[I]) batch(seq int) lookup.Input { return lookup.Batch(l, seq) }
 
 func (l list[I]) ragged(offsets []int) lookup.Input { return lookup.Ragged(l, offsets) }
+
+func (l list[I]) raggedFrom(offsets []int) lookup.Input { return lookup.RaggedFrom(l, offsets) }
+
+func (l list[I]) addRows(g *lookup.Gradient, alpha float32, rows rowvec.Matrix) error {
+	return lookup.AddRows(g, l, alpha, rows)
+}
 
 func (l list[I]) gather(dst, table rowvec.Matrix) kernel {
 	return kernel{
