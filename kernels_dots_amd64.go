@@ -40,6 +40,8 @@ func (d *dotArgs) do() int {
 	switch {
 	case isa.Active() != isa.AVX512:
 		return dotsAVX2(d)
+	case d.rows == 1 && d.byRow() && d.ids == nil:
+		return dotsOrderedAVX512(d)
 	case d.rows == 1 && d.byRow():
 		return dotsOneAVX512(d)
 	}
@@ -80,3 +82,6 @@ func dotsAVX512(d *dotArgs) (done int)
 
 //go:noescape
 func dotsOneAVX512(d *dotArgs) (done int)
+
+//go:noescape
+func dotsOrderedAVX512(d *dotArgs) (done int)
