@@ -16,6 +16,8 @@ func init() {
 	forward.Copy = copyRows
 	forward.Dropout = func(d forward.Drop) bool { return dropoutMeanwhile(&d.Dst, &d.Src, &d.Mask, d.Stream, &d.Next) }
 	forward.DropRows = func(dst, src Matrix, mask Mask, at []int) { dropRows(&dst, &src, &mask, at) }
+	forward.Fetch = fetchNext
+	forward.Ahead = func(table Matrix) int { return ahead(&table) }
 	forward.Apply = applyUpdate
 	forward.Sinusoids = streamSinusoids
 	forward.Anchors = anchors

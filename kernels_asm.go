@@ -5,6 +5,7 @@ package rowvec
 import (
 	"unsafe"
 
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/tuning"
@@ -401,6 +402,26 @@ func fetch[I ID](table *Matrix, ids []I, ahead int, h *hint) {
 		n, bytes := min(len(ids), ahead), min(table.Cols*4, most)
 		fetchRows(&table.Data[0], uintptr(table.Stride)*4, unsafe.Pointer(&ids[0]), wide(ids), n, bytes)
 	}
+}
+
+// fetchNext is forward.Fetch.
+func fetchNext(n forward.Next) {
+	ids, stride := uint64(0), uintptr(n.Table.Stride)*4
+	if n.Wide {
+		ids = 1
+	}
+	if n.Rows > 0 {
+		race.Read((*byte)(n.IDs), n.Rows*(4+4*int(ids)))
+		fetchRows(&n.Table.Data[0], stride, n.IDs, ids, n.Rows, min(n.Table.Cols*4, wideBytes))
+	}
+}
+
+// ahead is forward.Ahead.
+func ahead(table *Matrix) int {
+	if isa.Active() == isa.Portable || cached(table) {
+		return 0
+	}
+	return rowsAhead(min(table.Cols*4, wideBytes), aheadMost, aheadLeast)
 }
 
 // fetchFew prefetches rows that are copied by copyFew.

@@ -5,6 +5,7 @@ package rowvec
 import (
 	"unsafe"
 
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -34,6 +35,10 @@ func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Mat
 func bagMaxBackward(dst, table *Matrix, ids []int, both *Matrix, bags []int, _ *hint) int {
 	return defineBagMaxBackward(dst, table, ids, both, bags)
 }
+
+func fetchNext(forward.Next) {}
+
+func ahead(*Matrix) int { return 0 }
 
 func addBatches(dst, src Matrix, batches int) { kernels.AddBatches(dst, src, batches) }
 

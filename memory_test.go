@@ -615,6 +615,20 @@ func kernelTable[I, P rowvec.ID]() []safe {
 		}},
 		{"Dropout", false, chunk, dropout(false)},
 		{"Dropout in place", false, chunk, dropout(true)},
+		{"forward.Fetch", true, chunk, func(m *memory, s extent) kernel {
+			table := m.table(read, s.rows, s.dim, s.gap)
+			ids := list[I](m, s.n, table.Rows)
+			next := forward.Next{Table: table, IDs: unsafe.Pointer(unsafe.SliceData(ids)), Wide: unsafe.Sizeof(I(0)) == 8, Rows: s.n}
+			return kernel{
+				func() error {
+					if s.dim > 0 {
+						forward.Fetch(next)
+					}
+					return nil
+				},
+				func() {},
+			}
+		}},
 		{"forward.DropRows", true, chunk, func(m *memory, s extent) kernel {
 			dst, src := m.matrix(written, s.n, s.dim, s.gap), m.table(read, s.rows, s.dim, 2*s.gap)
 			at := list[int](m, s.n, min(src.Rows, math.MaxInt32))
@@ -844,6 +858,7 @@ var noKernels = map[string]string{
 	"NewMatrix":       "allocates it",
 	"Overlap":         "looks at fields alone",
 
+	"forward.Ahead":      "has no memory",
 	"forward.Normalises": "has no memory",
 	"forward.Quantizes":  "has no memory",
 }

