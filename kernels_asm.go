@@ -406,14 +406,15 @@ func fetch[I ID](table *Matrix, ids []I, ahead int, h *hint) {
 
 // fetchNext is forward.Fetch.
 func fetchNext(n forward.Next) {
-	ids, stride := uint64(0), uintptr(n.Table.Stride)*4
+	if isa.Active() == isa.Portable || n.Rows == 0 {
+		return
+	}
+	wide := uint64(0)
 	if n.Wide {
-		ids = 1
+		wide = 1
 	}
-	if n.Rows > 0 {
-		race.Read((*byte)(n.IDs), n.Rows*(4+4*int(ids)))
-		fetchRows(&n.Table.Data[0], stride, n.IDs, ids, n.Rows, min(n.Table.Cols*4, wideBytes))
-	}
+	race.Read((*byte)(n.IDs), n.Rows*(4+4*int(wide)))
+	fetchRows(&n.Table.Data[0], uintptr(n.Table.Stride)*4, n.IDs, wide, n.Rows, min(n.Table.Cols*4, wideBytes))
 }
 
 // ahead is forward.Ahead.

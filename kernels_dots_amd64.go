@@ -2,7 +2,10 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/internal/isa"
+import (
+	"github.com/rowvec/rowvec/internal/isa"
+	"github.com/rowvec/rowvec/internal/tuning"
+)
 
 // dotColumns is the number of columns from which on there is assembly.
 func dotColumns() int {
@@ -40,7 +43,7 @@ func (d *dotArgs) do() int {
 	switch {
 	case isa.Active() != isa.AVX512:
 		return dotsAVX2(d)
-	case d.rows == 1 && d.byRow() && d.ids == nil:
+	case d.rows == 1 && d.byRow() && d.ids == nil && tuning.InOrderLines:
 		return dotsOrderedAVX512(d)
 	case d.rows == 1 && d.byRow():
 		return dotsOneAVX512(d)

@@ -661,9 +661,8 @@ inOrder:
 	ONE_PRODUCT(0, Z5);     \
 	ADDQ $64, DX
 
-// ORDERED_FOUR has each vector loaded right in front of its product, and a line prefetched behind it, where rows are in their order: to load
-// four vectors and prefetch four lines at once, in whichever order, took all rows of 50,257 x 768 213 and not 175 ns each on a Xeon, of
-// 300,000 x 256 69 and 58, of 1,000,000 x 64 18 and 14, of 30,000 x 2,048 546 and 450. Of random rows 1,000,000 x 512 took 248 and 360.
+// ORDERED_FOUR has each vector loaded right in front of its product, and a line prefetched behind it, where rows are in their order, for
+// which tuning.InOrderLines has the figures. Of random rows 1,000,000 x 512 took 248 and 360 ns each so.
 #define ORDERED_FOUR \
 	CMPQ DX, R13;       \
 	JGE  ones;          \

@@ -96,7 +96,7 @@ func dotsAll(dst, a, table *Matrix, size int) {
 	d.prepare(dst, a, table, table.Rows)
 	if fullWidth() {
 		large := size > tuning.InOrderBytes/4
-		d.oneByOne = large && (a.Rows == 1 || a.Rows >= 4 && a.Cols >= 256 && a.Rows*a.Cols >= oneElements)
+		d.oneByOne = large && goesOneByOne(a.Rows, a.Cols)
 		switch {
 		case !large && a.Rows <= inOrderRows:
 			d.ahead = 0
@@ -106,6 +106,18 @@ func dotsAll(dst, a, table *Matrix, size int) {
 		}
 	}
 	d.run(a.Rows, table.Rows)
+}
+
+// goesOneByOne reports whether so many rows have those of a large table in their order go by one by one, as tuning.InOrderBytes and
+// tuning.InOrderLines have it.
+func goesOneByOne(rows, cols int) bool {
+	switch {
+	case rows == 1:
+		return true
+	case rows < 4:
+		return tuning.InOrderLines && cols > 128 && cols <= oneElements
+	}
+	return cols >= 256 && (tuning.InOrderLines || rows*cols >= oneElements)
 }
 
 // prepare sets what does not depend on the ids, of which there are n, as prepareRows does. None of the matrices is empty.
