@@ -21,7 +21,7 @@ func HugeBytes(tb testing.TB, data []float32) (n int) {
 		tb.Skip(err)
 	}
 	defer f.Close()
-	type region struct{ start, end, categories uint64 }
+	type region struct{ start, end, _ uint64 }
 	var regions [64]region
 	const (
 		scanPages = 0xc0606610 // PAGEMAP_SCAN
