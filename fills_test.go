@@ -75,3 +75,13 @@ func firstDifference(got, want []float32) int {
 	}
 	return -1
 }
+
+// TestFillsAllocateNothing: not even for the groups that they begin and end within.
+func TestFillsAllocateNothing(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, f := range fills {
+			dst := make([]float32, 1000)
+			isatest.NoAllocation(t, f.name, func() { f.got(dst, 1, 2, 3, 1) })
+		}
+	})
+}

@@ -53,7 +53,7 @@ type rowArgs struct {
 
 	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
 
-	// Embed adds rows of a second table, either chosen by ids of their own or, where at is nil, first, first+1, ...
+	// Embed adds rows of a second table, and BagMaxBackward has maxima there, either chosen by ids of their own or, where at is nil, first, first+1, ...
 	// up to span bytes behind positions, and then from positions on again.
 	positions *float32
 	posStride uintptr
@@ -589,6 +589,7 @@ func bagMaxBackward(dst, table *Matrix, ids []int, both *Matrix, bags []int, h *
 	race.WriteMatrix(both)
 	race.Read(unsafe.SliceData(bags), len(bags))
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}
+	h.byOne = true // the assembly has no rows abreast
 	prepareRows(&a, dst, table, ids, h)
 	a.positions = &both.Data[0]
 	a.posStride = uintptr(both.Stride) * 4

@@ -89,8 +89,16 @@ func dropout(dst, src *Matrix, mask *Mask) {
 }
 
 func dropRows(dst, src *Matrix, mask *Mask, at []int) {
-	if isa.Active() == isa.Portable || mask.Threshold() == 0 || dst.Cols > chunkElements {
+	if isa.Active() == isa.Portable || mask.Threshold() == 0 {
 		defineDropRows(dst, src, mask, at)
+		return
+	}
+	if dst.Cols > chunkElements {
+		for i, place := range at {
+			one, to, from := *mask, rowsOf(*dst, i, 1), rowsOf(*src, place, 1)
+			one.Row += place
+			dropout(&to, &from, &one)
+		}
 		return
 	}
 	race.WriteMatrix(dst)

@@ -21,7 +21,7 @@ func init() {
 // fillArgs is what the assembly of random numbers works on.
 type fillArgs struct {
 	dst         *float32
-	groups      int       // of numbers, one for each vector of counters, above 0
+	groups      int       // of numbers, above 0: one for each vector of counters, or for two of them where normal ones are made with AVX-512
 	counters    [8]uint64 // words 0 of those of the next group, by lanes
 	step        uint64    // between groups
 	words       [3]uint32 // words 1 to 3
@@ -78,8 +78,9 @@ func fillNormal(dst []float32, seed, stream, first uint64, std float32) {
 // fillElements is what a call does at most.
 const fillElements = 8 << 10
 
-// fill does groups in place, which begin at multiples of their length, and parts of them by way of a buffer.
-func (a *fillArgs) fill(dst []float32, seed, stream, first uint64) {
+// fill does groups in place, which begin at multiples of their length, and parts of them by way of a buffer. The receiver is a value: see
+// runPieces of rowArgs.
+func (a fillArgs) fill(dst []float32, seed, stream, first uint64) {
 	race.Write(unsafe.SliceData(dst), len(dst))
 	a.multipliers, a.keys = [...]uint32{0xd2511f53, 0xcd9e8d57}, philoxKeys(seed)
 	a.lower, a.step = 1<<32-1, 4

@@ -415,17 +415,21 @@ var weightPasses = sync.Pool{New: func() any {
 // 50 79 and 65, 100,000 x 64 in bags of 10 48 and 31, 50,257 x 768 386 and 288.
 func (p *weightPass) part(lo, hi int) error {
 	e, dim := p.bag.tokens, p.bag.Dim()
-	most := max(1, min(windowBags, scratchElements/dim))
-	scratch := scratchOf(most * dim)
-	defer scratches.Put(scratch)
-	cached := e.cached()
+	most, cached, space := windowBags, e.cached(), []float32(nil)
+	if !cached {
+		most = max(1, min(most, scratchElements/dim))
+		scratch := scratchOf(most * dim)
+		defer scratches.Put(scratch)
+		space = *scratch
+	}
 	first, end := p.in.sequenceSpan(lo)
 	_, last := p.in.sequenceSpan(hi - 1)
 	var dots [windowBags]float32
 	for bag := lo; first < last; {
 		n := min(most, last-first)
-		r := forward.Rows{Dst: rowvec.Matrix{Rows: n, Cols: dim, Data: (*scratch)[:n*dim], Stride: dim}, Table: e.weight}
+		r := forward.Rows{Table: e.weight}
 		if !cached {
+			r.Dst = rowvec.Matrix{Rows: n, Cols: dim, Data: space[:n*dim], Stride: dim}
 			if err := p.in.ids.slice(first, first+n).forward(&r, last-first-n); err != nil {
 				return err
 			}

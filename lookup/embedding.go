@@ -111,9 +111,9 @@ func ScaleGradByFrequency() Option { return func(s *settings) { s.byFrequency = 
 // MaxNorm has each row that a forward pass looks up scaled in place before, if its norm exceeds max: by max/(norm+1e-7),
 // once for each row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0,
 // and the largest |x| for an infinite one; p = 2 is usual. It is computed in float64, and
-// so is finite also where the squares of a row add up beyond float32, whose norm PyTorch has as infinite and makes zeros of the row.
-// max and p must be above 0 and max finite. A forward pass then writes to the table, and must not be called while anything else uses it. The row of a padding
-// id is a row like any other there, also in a bag.
+// so is finite also where the squares of a row add up beyond float32, whose norm PyTorch has as infinite and makes zeros of
+// the row. max and p must be above 0 and max finite. A forward pass then writes to the table, and must not be called while
+// anything else uses it. The row of a padding id is a row like any other there, also in a bag.
 func MaxNorm(max, p float64) Option {
 	return func(s *settings) { s.limited, s.maxNorm, s.norm = true, max, p }
 }

@@ -144,6 +144,7 @@ func TestConstructorMisuse(t *testing.T) {
 		{second(tokens.NewOptimizer(lookup.Adam{Rate: 1e38, Beta1: 0.999999999})),
 			"rate of Adam is 1e+38, want one that is finite as a float32, also divided by 1-beta1"},
 		{second(tokens.NewOptimizer(lookup.RowAdagrad{Rate: 0.01, Epsilon: 1e-42})), "rate of RowAdagrad is 0.01, want one that is finite"},
+		{second(tokens.NewOptimizer(lookup.RowAdagrad{Rate: 0.01, Initial: 1e-60, Epsilon: 1e-42})), "rate of RowAdagrad is 0.01, want one that is finite"},
 		{second(tokens.NewOptimizer(lookup.RowAdagrad{Rate: 1e30})), "rate of RowAdagrad is 1e+30, want one that is finite as a float32, also divided by epsilon"},
 		{second(tokens.NewOptimizer(lookup.AdamW{Rate: 1e30, WeightDecay: 1e30})), "weight decay of AdamW is 1e+30, want one that"},
 		{second(lookup.NewOptimizer(lookup.Parameter{Value: newMatrix(t, 2, 2), Vector: true}, lookup.SGD{})), "rows of the vector is 2, want 1"},

@@ -132,7 +132,7 @@ func (r *rule) check(op string) error {
 		}
 		return check.Value(op, "epsilon of "+r.name, r.epsilon, want)
 	}
-	if least := math.Sqrt(r.initial) + float64(float32(r.epsilon)); r.method == forward.RowAdagrad && !(r.rate/least < math.MaxFloat32) {
+	if least := math.Sqrt(float64(float32(r.initial))) + float64(float32(r.epsilon)); r.method == forward.RowAdagrad && !(r.rate/least < math.MaxFloat32) {
 		return check.Value(op, "rate of "+r.name, r.rate, // or NaN came of a gradient of 0
 			"one that is finite as a float32, also divided by epsilon plus the root of the initial sum")
 	}
@@ -175,8 +175,9 @@ type Optimizer struct {
 // It is an error if the matrix contradicts itself or is empty, if the method is nil, or if it has a number that is negative
 // or not below the largest float32 (for Adam and AdamW, also the rate divided by 1-Beta1, and times the weight decay; for
 // RowAdagrad, the rate divided by Epsilon plus the root of Initial), an epsilon that is 0 as a float32 (for AdamW, times
-// sqrt(1-Beta2)), or a beta of 1 or more; and if it is a Vector that has neither one row nor one column. Large steps are shared by as many workers as GOMAXPROCS is now; the optimizers that an Embedding or a Layer makes
-// of its own parameters have its Workers.
+// sqrt(1-Beta2)), or a beta of 1 or more; and if it is a Vector that has neither one row nor one column. Large steps are shared
+// by as many workers as GOMAXPROCS is now; the optimizers that an Embedding or a Layer makes of its own parameters have its
+// Workers.
 func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
 }
