@@ -53,8 +53,8 @@ type rowArgs struct {
 
 	windowAhead uintptr // how many bytes ahead to prefetch linear rows that are windows; 0 for others
 
-	// Embed adds rows of a second table, and BagMaxBackward has maxima there, either chosen by ids of their own or, where at is nil, first, first+1, ...
-	// up to span bytes behind positions, and then from positions on again.
+	// Embed adds rows of a second table, and BagMaxBackward has maxima there, either chosen by ids of their own or, where at is
+	// nil, first, first+1, ... up to span bytes behind positions, and then from positions on again.
 	positions *float32
 	posStride uintptr
 	posSpan   uintptr        // bytes; a multiple of posStride
