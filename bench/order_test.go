@@ -83,13 +83,12 @@ func TestOrder(t *testing.T) {
 
 // TestOrderSameBits trains at every level, with several numbers of workers, who have something to do however small it is.
 func TestOrderSameBits(t *testing.T) {
-	defer func(a, b int) { tuning.ParallelElements, tuning.ParallelGradientElements = a, b }(
-		tuning.ParallelElements, tuning.ParallelGradientElements)
+	defer func(elements int) { tuning.ParallelElements = elements }(tuning.ParallelElements)
 	first := make(map[string]*orderModel)
 	isatest.Each(t, func(t *testing.T) {
 		for _, workers := range []int{1, 2, 5} {
 			if workers > 1 {
-				tuning.ParallelElements, tuning.ParallelGradientElements = 1, 1
+				tuning.ParallelElements = 1
 			}
 			for _, kind := range []string{"learned", "sinusoidal"} {
 				m, err := newOrderModel(kind, 3, workers)

@@ -7,7 +7,6 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/forward"
-	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/internal/work"
 )
 
@@ -157,19 +156,15 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 	return nil
 }
 
-// parallelElements is the size from which on a second worker pays in a forward pass. A row that is added up takes half the time of one
-// that is copied, and of tables that a second-level cache holds, or nearly, a quarter: of 10,000 x 64 two workers were 0.74, 0.87 and
-// 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi. Where
-// half as many lookups are shared as elsewhere, three quarters as many rows are.
+// parallelElements is the size from which on a second worker pays, forward and backward. A row that is added up takes less time than one
+// that is copied, and of tables that a second-level cache holds, or nearly, a quarter of it: of 10,000 x 64 two workers were 0.74, 0.87 and
+// 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi.
 func (b *Bag) parallelElements() int {
-	elements := b.tokens.forwardElements()
-	switch {
-	case b.tokens.cached():
+	elements := b.tokens.parallelElements()
+	if b.tokens.cached() {
 		return 4 * elements
-	case elements < tuning.ParallelElements:
-		return 3 * elements / 2
 	}
-	return 2 * elements
+	return 3 * elements / 2
 }
 
 // forwardAtOnce is to bags what the function by that name is to a layer. More than fewBags of one size, or by offsets without
@@ -301,7 +296,7 @@ func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error
 	if err := check.Apart(op, "the gradient", grad.all(), "dOut", dOut); err != nil || e.frozen || in.Len() == 0 {
 		return err
 	}
-	s, workers := &grad.batch, e.workersFor(in.Len(), gradientElements(e.Vocab(), e.Dim()))
+	s, workers := &grad.batch, e.workersFor(in.Len(), b.parallelElements())
 	if err := s.group(op, in.ids, e.padding, e.Vocab(), workers); err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (b *Bag) backwardMaxima(op string, grad *Gradient, in *Input, dOut rowvec.M
 		return err
 	}
 	if !grad.finite && len(grad.ids) == 0 {
-		grad.adopt()
+		grad.adopt(workers)
 		return nil
 	}
 	for r := range n {

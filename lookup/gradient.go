@@ -41,6 +41,7 @@ type Gradient struct {
 	places []int     // positions of a batch, where they are what ids of the table are
 	extra  []float32 // rows of a batch that are nobody else's
 	finite bool
+	shared bool // several workers have added to it since it was empty
 
 	task task
 	crew *work.Crew
@@ -95,7 +96,9 @@ func (g *Gradient) rows(lo, hi int) rowvec.Matrix {
 }
 
 // Clear makes the gradient empty, at no cost.
-func (g *Gradient) Clear() { g.ids, g.values, g.order = g.ids[:0], g.values[:0], g.order[:0] }
+func (g *Gradient) Clear() {
+	g.ids, g.values, g.order, g.shared = g.ids[:0], g.values[:0], g.order[:0], false
+}
 
 // CheckFinite has whatever adds to the gradient, or sets it, refuse sums and elements that are infinite or NaN, if on is true: they
 // return a NotFiniteError and leave the gradient as it was. Otherwise, as from the start, these are kept, as in PyTorch.
@@ -305,7 +308,8 @@ func (g *Gradient) sum(workers int) error {
 }
 
 // adopt has an empty gradient be that of the batch, whose memory has its rows.
-func (g *Gradient) adopt() {
+func (g *Gradient) adopt(workers int) {
+	g.shared = workers > 1
 	g.values, g.batch.memory = g.batch.memory, g.values
 	g.ids = append(g.ids, g.batch.ids...)
 	g.batch.forget()
@@ -443,7 +447,7 @@ const (
 )
 
 func (g *Gradient) run(what task, workers int) error {
-	g.task = what
+	g.task, g.shared = what, g.shared || workers > 1
 	if g.self != g { // it is new, or has been moved
 		g.crew, g.self = work.New(g.do), g
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
-	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // LayerNorm has the layer normalise each row of its sum, with rowvec.LayerNorm, before anything is dropped: the LayerNorm
@@ -99,7 +98,7 @@ func (g *normGradients) compute(
 	if scratch != nil {
 		defer scratches.Put(scratch)
 	}
-	return p.run(op, l.tokens.workersFor(n, tuning.ParallelElements), blocks(n), 1)
+	return p.run(op, l.tokens.workersFor(n, l.tokens.parallelElements()), blocks(n), 1)
 }
 
 // normPart does a block of rows of the gradient of a normalisation.

@@ -28,7 +28,7 @@ var limitPasses = sync.Pool{New: func() any {
 func (e *Embedding) renormalise(op string, ids view) error {
 	p := limitPasses.Get().(*limitPass)
 	defer limitPasses.Put(p)
-	elements, least := gradientElements(e.Vocab(), e.Dim()), leastRows(e.Dim())
+	elements, least := e.parallelElements(), leastRows(e.Dim())
 	if e.norm != 1 && e.norm != 2 && !math.IsInf(e.norm, 1) {
 		elements, least = elements/powerTimes, max(1, least/powerTimes)
 	}

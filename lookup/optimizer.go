@@ -288,7 +288,7 @@ func (o *Optimizer) Step(g *Gradient) error {
 		return err
 	}
 	o.ids, o.grads, o.places = g.ids, g.rows(0, len(g.ids)), g.order
-	return o.run(len(g.ids))
+	return o.run(len(g.ids), o.workersOf(g))
 }
 
 // StepDense takes a step with a dense gradient, of as many rows and columns as the table. It does what Gradient.SetDense and then Step do,
@@ -304,7 +304,7 @@ func (o *Optimizer) StepDense(grad rowvec.Matrix) error {
 		return err
 	}
 	o.grads, o.dense = grad, true
-	return o.run(table.Rows)
+	return o.run(table.Rows, o.workersFor(table.Rows))
 }
 
 // apart reports a matrix that a step reads which shares memory with the table or a state.
@@ -353,10 +353,10 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 		}
 	}
 	if e.frozen { // its gradient has no rows
-		return o.run(0)
+		return o.run(0, 1)
 	}
-	f := factors{alpha: e.scale, counts: e.byFrequency}
-	if err := o.batch.group(op, in.ids, e.padding, table.Rows, o.workersFor(n)); err != nil {
+	f, workers := factors{alpha: e.scale, counts: e.byFrequency}, o.workersFor(n)
+	if err := o.batch.group(op, in.ids, e.padding, table.Rows, workers); err != nil {
 		return err
 	}
 	o.once.ids = o.once.ids[:0]
@@ -367,21 +367,21 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	o.batch.weigh(f)
 	defer o.batch.forget()
 	o.ids = o.batch.ids
-	if err := o.run(len(o.once.ids) + len(o.batch.at)); err != nil {
+	if err := o.run(len(o.once.ids)+len(o.batch.at), workers); err != nil {
 		return fmt.Errorf("%w (%s)", err, op)
 	}
 	return nil
 }
 
 // run takes a step with so many rows, or places of the batch.
-func (o *Optimizer) run(n int) error {
+func (o *Optimizer) run(n, workers int) error {
 	step := min(o.steps, math.MaxInt-1) + 1 // whatever SetSteps was told
 	o.now = o.update(step)
 	if o.self != o { // it is new, or has been moved
 		o.crew, o.self = work.New(o.part), o
 	}
 	defer func() { o.ids, o.grads, o.places, o.dense = nil, rowvec.Matrix{}, nil, false }() // after a panic too
-	err := o.crew.Do(o.workersFor(n), n, leastRows(o.parameter.Value.Cols))
+	err := o.crew.Do(workers, n, leastRows(o.parameter.Value.Cols))
 	if err == nil {
 		o.steps = step
 	}
@@ -391,10 +391,19 @@ func (o *Optimizer) run(n int) error {
 // workersFor returns how many workers share n rows, or places.
 func (o *Optimizer) workersFor(n int) int {
 	table := o.parameter.Value
-	if n < gradientElements(table.Rows, table.Cols)/table.Cols {
+	if n < parallelElements(table.Rows, table.Cols)/table.Cols {
 		return 1
 	}
 	return o.workers
+}
+
+// workersOf returns how many workers share the rows of a gradient: those that have added it up, or so many rows, as
+// tuning.ParallelElements explains.
+func (o *Optimizer) workersOf(g *Gradient) int {
+	if g.shared {
+		return o.workers
+	}
+	return o.workersFor(len(g.ids))
 }
 
 // update returns what kernels have to be told of step t, counted from 1.

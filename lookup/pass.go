@@ -137,34 +137,25 @@ func (e *Embedding) workersFor(n, elements int) int {
 	return e.workers
 }
 
-// forwardElements is the size from which on a second worker pays in a forward pass: where no cache holds the table, half of
-// tuning.ParallelElements, unless rows are so short that few of them are more than their ids.
-func (e *Embedding) forwardElements() int {
-	if cold(e.Vocab(), e.Dim()) && e.Dim() >= 128 {
+// parallelElements is the size from which on a second worker pays in whatever reads or changes rows of a table, half as much where no
+// cache holds it. It is one size for all of them, as tuning.ParallelElements explains.
+func parallelElements(vocab, dim int) int {
+	if vocab*dim > tuning.ColdBytes/4 {
 		return tuning.ParallelElements / 2
 	}
 	return tuning.ParallelElements
 }
 
-// gradientElements is the same for sparse gradients and steps of a table, of fewer rows where no cache holds it.
-func gradientElements(vocab, dim int) int {
-	if cold(vocab, dim) {
-		return 2 * tuning.ParallelGradientElements / 3
-	}
-	return tuning.ParallelGradientElements
-}
+func (e *Embedding) parallelElements() int { return parallelElements(e.Vocab(), e.Dim()) }
 
 // denseElements is the same for dense gradients: those of a cached table, by columns, cost little more than to go over the ids. Two
 // workers were 0.67 to 1.06 times as fast as one on two cores of a Xeon at 1.5 Mi elements of 10,000 x 64, and 1.05 to 1.5 times at 8 Mi.
 func (e *Embedding) denseElements() int {
 	if e.cached() {
-		return 2 * tuning.ParallelGradientElements
+		return 3 * tuning.ParallelElements
 	}
-	return gradientElements(e.Vocab(), e.Dim())
+	return e.parallelElements()
 }
-
-// cold reports whether no cache holds a table.
-func cold(vocab, dim int) bool { return vocab*dim > tuning.ColdBytes/4 }
 
 // cached reports whether a second-level cache holds the table, or nearly.
 func (e *Embedding) cached() bool { return e.Vocab()*e.Dim() <= 3*tuning.CachedBagBytes/4 }
@@ -183,7 +174,7 @@ func forwardAtOnce(l *Layer, dst rowvec.Matrix, in *Input) bool {
 	if l.norm.on {
 		return in.Len() <= normedAtOnce/e.Dim() && forwardNormed(l, dst, in)
 	}
-	if l.segments != nil || !e.takesAtOnce(in, e.forwardElements()) ||
+	if l.segments != nil || !e.takesAtOnce(in, e.parallelElements()) ||
 		in.weights != nil || in.seq < 1 || in.Len()%in.seq != 0 {
 		return false
 	}
@@ -278,7 +269,7 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 		defer scratches.Put(scratch)
 	}
 	p.fused = p.normalises()
-	workers := tokens.workersFor(n, tokens.forwardElements())
+	workers := tokens.workersFor(n, tokens.parallelElements())
 	return p.run(op, workers, n, leastRows(tokens.Dim()))
 }
 

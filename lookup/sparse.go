@@ -81,7 +81,7 @@ func backwardSparse(
 		}
 		dOut, mask = norm.sum, rowvec.Mask{}
 	}
-	workers := tokens.workersFor(n, gradientElements(tokens.Vocab(), tokens.Dim()))
+	workers := tokens.workersFor(n, tokens.parallelElements())
 	ready := 0 // gradients that have been prepared, or have nothing to add
 	for k, g := range grads {
 		if l.learns(k) {

@@ -20,9 +20,8 @@ import (
 //
 //	go test -run '^$' -bench Workers -benchtime 30x ./lookup
 func BenchmarkWorkers(b *testing.B) {
-	forward, backward := tuning.ParallelElements, tuning.ParallelGradientElements
-	tuning.ParallelElements, tuning.ParallelGradientElements = 0, 0
-	defer func() { tuning.ParallelElements, tuning.ParallelGradientElements = forward, backward }()
+	defer func(elements int) { tuning.ParallelElements = elements }(tuning.ParallelElements)
+	tuning.ParallelElements = 0
 	const seq = 128
 	var crews []int
 	for n := 1; n < runtime.GOMAXPROCS(0); n *= 2 {
@@ -73,6 +72,15 @@ func BenchmarkWorkers(b *testing.B) {
 				{"StepBatch", func(e *lookup.Embedding) func(in lookup.Input) error {
 					optimizer := must(e.NewOptimizer(lookup.SGD{Rate: 1e-9}))
 					return func(in lookup.Input) error { return optimizer.StepBatch(e, in, dst) }
+				}},
+				{"Train", func(e *lookup.Embedding) func(in lookup.Input) error {
+					optimizer := must(e.NewOptimizer(lookup.Adagrad{Rate: 1e-9}))
+					return func(in lookup.Input) error {
+						if err := e.Forward(dst, in); err != nil {
+							return err
+						}
+						return optimizer.StepBatch(e, in, dst)
+					}
 				}},
 			} {
 				b.Run(fmt.Sprintf("%s/vocab=%d/dim=%d/ids=%d", pass.name, vocab, dim, n), func(b *testing.B) {

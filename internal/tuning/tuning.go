@@ -35,9 +35,8 @@ var StreamBytes = 16 << 20
 // Large reports whether a result of so many elements is to be written past the caches.
 func Large(elements int) bool { return elements >= StreamBytes/4 }
 
-// ParallelElements is the size from which on a second worker pays in a forward pass of a layer, in what is worked out anew of one
-// for the gradient of its normalisation, and in the lengths of the rows of a search; bags, which write less, look up twice as
-// much. Times of one worker over those of two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with
+// ParallelElements is the size from which on a second worker pays in a pass of a layer, forward or backward, in a step of an
+// optimizer, and in the lengths of the rows of a search; bags, which write less, look up 1.5 times as much. Times of one worker over those of two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with
 // uniform and with Zipf ids: medians of 120 calls, six of a kind behind one another, of which the first two do not count.
 // BenchmarkWorkers of package lookup does the like; with it, bags of 10,000 x 64 had 0.88 at 1 Mi and 1.15 at 2 Mi.
 //
@@ -52,33 +51,31 @@ func Large(elements int) bool { return elements >= StreamBytes/4 }
 //
 // Layers with positions gain from 1.02 to 1.72 at 1 Mi and from 1.11 to 1.89 at 2 Mi. Here and below, it is worse where the system
 // has both threads share a core, which it did in 4 to 76 percent of the calls of six runs.
+//
+// A pass of training is shared as a whole or not at all: rows that one worker changes while they lie in the caches of others, which looked
+// them up, take it longer than if it had done both. Times of one worker over those of w in passes of a lookup and a step by the batch, with the
+// lookup alone shared and with both, and of a lookup, a gradient and a step by that, with the first, the first two and all of them shared;
+// on two cores of a Xeon and on 16 of another, at 512 Ki elements (768 Ki of 50,257 x 768, 1 Mi of 50,257 x 64), medians of 27 and 21:
+//
+//	                       w  SGD: uniform  Zipf        Adagrad: uniform  Zipf             Adagrad by gradient, Zipf
+//	1,000,000 x 64         2  0.88 1.28     0.79 1.14   0.83 1.40         0.83 1.22        0.81 0.89 1.04
+//	                      16  0.78 1.27     0.94 1.35   0.63 1.21         0.69 1.37        0.61 0.67 1.17
+//	1,000,000 x 128        2  0.90 1.34     0.96 1.20   0.82 1.43         0.90 1.24        0.84 0.97 1.15
+//	                      16  0.72 1.35     0.92 1.42   0.56 1.52         0.73 1.56        0.68 0.68 1.32
+//	200,000 x 256          2  0.92 1.30     0.93 1.28   0.88 1.55         0.83 1.25        0.87 1.01 1.19
+//	50,257 x 768           2  0.95 1.45     0.90 1.20   0.93 1.54         0.87 1.35        0.84 1.01 1.27
+//	                      16  0.72 1.91     0.82 1.77   0.72 2.30         0.58 1.70        0.70 0.80 1.90
+//	50,257 x 64            2  1.10 1.43     1.04 1.24   1.16 1.60         0.99 1.17        0.95 1.00 1.12
+//	                      16  1.06 1.45     1.17 1.44   1.18 2.05         0.98 1.47        0.87 0.94 1.16
+//
+// So lookups, gradients and steps have one size, and what a gradient holds is changed by as many workers as have added it up, though
+// fewer rows are left of a batch with Zipf ids. It was 512 Ki, 1 Mi and 1.5 Mi before.
 var ParallelElements = 1 << 20
 
-// ColdBytes is the size of a table above which fewer rows of it are shared: no cache holds it, or only one that is as slow. On two cores of
-// a Xeon, times of one worker over those of two at 256 Ki, 512 Ki and 1 Mi elements (50,257 x 768 at 192 Ki, 480 Ki and 960 Ki), uniform
-// ids, and on 16 of another one at 512 Ki and 1 Mi those of 2, 4 and 16 workers:
-//
-//	                   lookups           bags of 128         16 cores: lookups               bags
-//	50,257 x 768       0.78 1.11 1.46    0.74 1.24 1.52      1.47 1.83 2.01  1.72 2.51 3.11  1.45 1.50 1.55  1.57 2.18 2.63
-//	1,000,000 x 64     1.07 1.42 1.51    1.03 1.12 1.38      1.69 2.41 2.40  2.06 2.88 3.18  1.39 2.17 2.26  1.65 2.19 2.55
-//
-// Gradients and steps at 1 Mi gain 1.25 to 1.51 on two. But with 8,192 Zipf ids of 1,000,000 x 64 looked up by 16 workers, a step of
-// training took 73 ns per id and not 58: one of them updates what is in the caches of all then, or so it seems.
+// ColdBytes is the size of a table above which half as many elements are shared: no cache holds it, or only one that is as slow.
+// Lookups in a table of 1,000,000 x 64 by 2, 4 and 16 workers were 1.5, 2.1 and 2.1 times as fast as by one at 512 Ki elements, and 1.3, 1.6 and
+// 1.7 times at 256 Ki, but on the two cores 1.3, and 0.99 or, with Zipf ids, 0.82.
 var ColdBytes = 64 << 20
-
-// ParallelGradientElements is the same for a backward pass, here shared by columns, for sparse gradients and for steps, but for cold
-// tables, and for dense gradients of cached ones (package lookup). At 1, 1.5, 2 and 6 Mi elements:
-//
-//	dense gradients    uniform              Zipf                 sparse: uniform      Zipf
-//	50,257 x 768       1.44 1.50 1.61 1.19  1.21 1.32 1.40 1.12  1.03 1.40 1.42 1.68  1.22 1.35 1.45 1.52
-//	1,000,000 x 128    2.50 2.48 2.38 1.98  1.41 1.48 1.64 0.78  1.20 1.37 1.53 1.35  1.05 1.29 1.35 1.36
-//	1,000,000 x 64     1.65 1.41 1.42 1.24  1.13 1.38 1.03 1.19  0.91 1.56 1.32 1.16  0.96 1.03 1.19 1.38
-//	50,257 x 64        1.29 1.39 1.45 1.45  1.04 1.17 1.23 1.03  0.96 1.09 1.16 1.19  0.91 0.95 1.10 1.47
-//	10,000 x 64        0.86 1.00 1.09 1.21  0.82 1.09 1.01 1.22  1.13 1.13 1.17 1.50  0.95 1.07 1.23 1.53
-//	50,257 x 4,096     1.52 1.61 1.81 1.70  1.43 1.60 1.87 1.76  1.17 1.32 1.50 1.49  1.19 1.74 1.57 1.88
-//
-// Steps with SGD and batches gain from 1.16 to 1.58 at 1.5 Mi.
-var ParallelGradientElements = 1536 << 10
 
 // ParallelRotaryElements is the same for rotary positions: at 1, 2 and 4 Mi elements 0.93, 1.00 and 1.72 with 768 columns, 0.83,
 // 1.19 and 1.50 with 4,096.
@@ -438,14 +435,14 @@ var InOrderLines = isa.Intel()
 // Lower makes every call large and divides it, has all results written past the caches that can be, as where Halves is so, and
 // returns the function that undoes it. Those of rows abreast and all behind them are for tests that then set Halves to false.
 func Lower() (undo func()) {
-	stream, forward, backward, rotary := StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements
+	stream, parallel, rotary := StreamBytes, ParallelElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
 	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
 	keys := SharedKeys
 	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
 	written, uneven, copies, roots, norms := WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows
 	InOrderLines = !InOrderLines
-	StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = 0, 0, 0, 0
+	StreamBytes, ParallelElements, ParallelRotaryElements = 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
 	SharedKeys = 1
@@ -453,7 +450,7 @@ func Lower() (undo func()) {
 	WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = 0, true, 0, 0, 0
 	return func() {
 		InOrderLines = !InOrderLines
-		StreamBytes, ParallelElements, ParallelGradientElements, ParallelRotaryElements = stream, forward, backward, rotary
+		StreamBytes, ParallelElements, ParallelRotaryElements = stream, parallel, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
 		Halves, SharedKeys = halves, keys
