@@ -160,11 +160,15 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 // that is copied, and of tables that a second-level cache holds, or nearly, a quarter of it: of 10,000 x 64 two workers were 0.74, 0.87 and
 // 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi.
 func (b *Bag) parallelElements() int {
-	elements := b.tokens.parallelElements()
-	if b.tokens.cached() {
+	e := b.tokens
+	elements := e.parallelElements()
+	switch {
+	case e.cached():
 		return 4 * elements
+	case cold(e.Vocab(), e.Dim()):
+		return 3 * elements / 2
 	}
-	return 3 * elements / 2
+	return 2 * elements
 }
 
 // forwardAtOnce is to bags what the function by that name is to a layer. More than fewBags of one size, or by offsets without

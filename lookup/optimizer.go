@@ -391,7 +391,7 @@ func (o *Optimizer) run(n, workers int) error {
 // workersFor returns how many workers share n rows, or places.
 func (o *Optimizer) workersFor(n int) int {
 	table := o.parameter.Value
-	if n < parallelElements(table.Rows, table.Cols)/table.Cols {
+	if n < parallelElements(table.Rows, table.Cols, o.workers)/table.Cols {
 		return 1
 	}
 	return o.workers

@@ -137,24 +137,33 @@ func (e *Embedding) workersFor(n, elements int) int {
 	return e.workers
 }
 
-// parallelElements is the size from which on a second worker pays in whatever reads or changes rows of a table, half as much where no
-// cache holds it. It is one size for all of them, as tuning.ParallelElements explains.
-func parallelElements(vocab, dim int) int {
-	if vocab*dim > tuning.ColdBytes/4 {
-		return tuning.ParallelElements / 2
+// parallelElements is the size from which on workers pay in whatever reads or changes rows of a table: tuning.ParallelElements, or half of
+// it where no cache holds the table, and three quarters of that for four workers or more. It is one size for all of a pass, for the reason
+// that is there.
+func parallelElements(vocab, dim, workers int) int {
+	elements := tuning.ParallelElements
+	if cold(vocab, dim) {
+		elements /= 2
 	}
-	return tuning.ParallelElements
+	if workers >= 4 {
+		elements = 3 * elements / 4
+	}
+	return elements
 }
 
-func (e *Embedding) parallelElements() int { return parallelElements(e.Vocab(), e.Dim()) }
+func (e *Embedding) parallelElements() int { return parallelElements(e.Vocab(), e.Dim(), e.workers) }
 
-// denseElements is the same for dense gradients: those of a cached table, by columns, cost little more than to go over the ids. Two
-// workers were 0.67 to 1.06 times as fast as one on two cores of a Xeon at 1.5 Mi elements of 10,000 x 64, and 1.05 to 1.5 times at 8 Mi.
+// cold reports whether no cache holds a table.
+func cold(vocab, dim int) bool { return vocab*dim > tuning.ColdBytes/4 }
+
+// denseElements is the same for dense gradients, which are no rows that a lookup has read: those of a cached table, by columns, cost little
+// more than to go over the ids. Two workers were 0.67 to 1.06 times as fast as one on two cores of a Xeon at 1.5 Mi elements of
+// 10,000 x 64, and 1.05 to 1.5 times at 8 Mi.
 func (e *Embedding) denseElements() int {
 	if e.cached() {
 		return 3 * tuning.ParallelElements
 	}
-	return e.parallelElements()
+	return 2 * e.parallelElements()
 }
 
 // cached reports whether a second-level cache holds the table, or nearly.

@@ -19,56 +19,53 @@ func TestLowerShares(t *testing.T) {
 	}
 }
 
-// TestWholePassShared: whatever of a pass changes or reads rows of a table is shared from the same size on, and a step by a gradient as
+// TestWholePassShared: whatever of a pass reads or changes rows of a table is shared from the same size on, and a step by a gradient as
 // the batch was that is in it, of however few rows.
 func TestWholePassShared(t *testing.T) {
 	defer func(parallel, cold int) { tuning.ParallelElements, tuning.ColdBytes = parallel, cold }(tuning.ParallelElements, tuning.ColdBytes)
-	tuning.ParallelElements = 1024
-	const vocab, dim, workers = 40, 16, 3
-	e, err := NewEmbedding(vocab, dim, Workers(workers))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := e.NewOptimizer(SGD{Rate: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []struct{ cold, ids int }{{4 * vocab * dim, 64}, {4*vocab*dim - 4, 32}} {
-		tuning.ColdBytes = x.cold
-		for n, want := range map[int]int{x.ids - 1: 1, x.ids: workers} {
+	const vocab, dim = 40, 16
+	tuning.ParallelElements = 64 * dim
+	for _, x := range []struct {
+		cold         bool
+		workers, ids int
+	}{{false, 2, 64}, {true, 2, 32}, {false, 3, 64}, {false, 4, 48}, {true, 4, 24}} {
+		tuning.ColdBytes = 4 * vocab * dim
+		if x.cold {
+			tuning.ColdBytes -= 4
+		}
+		e, err := NewEmbedding(vocab, dim, Workers(x.workers))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := e.NewOptimizer(SGD{Rate: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, want := range map[int]int{x.ids - 1: 1, x.ids: x.workers} {
 			if f, s := e.workersFor(n, e.parallelElements()), o.workersFor(n); f != want || s != want {
-				t.Errorf("%d ids, cold from %d bytes: %d workers look up, %d change, want %d", n, x.cold, f, s, want)
+				t.Errorf("%+v, %d ids: %d workers look up, %d change, want %d", x, n, f, s, want)
 			}
 			ids, grad := make([]int, n), e.NewGradient() // one row
 			dOut, err := rowvec.NewMatrix(n, dim)
 			if err != nil {
 				t.Fatal(err)
 			}
-			add := func(in Input) {
+			add := func(ids []int, want int) {
 				t.Helper()
 				rows := dOut
-				rows.Rows = in.Len()
-				if err := e.BackwardSparse(grad, in, rows); err != nil {
+				rows.Rows = len(ids)
+				if err := e.BackwardSparse(grad, Sequence(ids), rows); err != nil {
 					t.Fatal(err)
 				}
+				if got := o.workersOf(grad); got != want {
+					t.Errorf("%+v, %d ids: %d workers for the gradient, want %d", x, n, got, want)
+				}
 			}
-			add(Sequence(ids))
-			if got := o.workersOf(grad); got != want {
-				t.Errorf("%d workers for a gradient of %d ids, want %d", got, n, want)
-			}
-			add(Sequence(ids[:1]))
-			if got := o.workersOf(grad); got != want {
-				t.Errorf("%d workers for a gradient of %d ids and one, want %d", got, n, want)
-			}
+			add(ids, want)
+			add(ids[:1], want)
 			grad.Clear()
-			add(Sequence(ids[:1]))
-			if got := o.workersOf(grad); got != 1 {
-				t.Errorf("%d workers for a gradient of one id that had %d before", got, n)
-			}
-			add(Sequence(ids))
-			if got := o.workersOf(grad); got != want {
-				t.Errorf("%d workers for a gradient of one id and %d, want %d", got, n, want)
-			}
+			add(ids[:1], 1)
+			add(ids, want)
 		}
 	}
 }

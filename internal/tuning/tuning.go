@@ -35,10 +35,11 @@ var StreamBytes = 16 << 20
 // Large reports whether a result of so many elements is to be written past the caches.
 func Large(elements int) bool { return elements >= StreamBytes/4 }
 
-// ParallelElements is the size from which on a second worker pays in a pass of a layer, forward or backward, in a step of an
-// optimizer, and in the lengths of the rows of a search; bags, which write less, look up 1.5 times as much. Times of one worker over those of two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with
-// uniform and with Zipf ids: medians of 120 calls, six of a kind behind one another, of which the first two do not count.
-// BenchmarkWorkers of package lookup does the like; with it, bags of 10,000 x 64 had 0.88 at 1 Mi and 1.15 at 2 Mi.
+// ParallelElements is the size from which on a second worker pays in a pass of a layer, forward or backward, in a step of an optimizer,
+// and in the lengths of the rows of a search; bags, which write less, look up 1.5 times as much and more. Times of one worker over those of
+// two, on two cores of a virtual Zen 4, at 512 Ki, 768 Ki, 1 Mi and 2 Mi elements with uniform and with Zipf ids: medians of 120 calls, six
+// of a kind behind one another, of which the first two do not count. BenchmarkWorkers of package lookup does the like; with it, bags of
+// 10,000 x 64 had 0.88 at 1 Mi and 1.15 at 2 Mi.
 //
 //	lookups            uniform              Zipf                 bags of 10: uniform  Zipf
 //	50,257 x 768       0.71 1.17 1.33 1.58  1.08 1.29 1.45 1.71  0.88 1.07 1.22 1.38  0.93 0.97 1.10 1.31
@@ -69,7 +70,17 @@ func Large(elements int) bool { return elements >= StreamBytes/4 }
 //	                      16  1.06 1.45     1.17 1.44   1.18 2.05         0.98 1.47        0.87 0.94 1.16
 //
 // So lookups, gradients and steps have one size, and what a gradient holds is changed by as many workers as have added it up, though
-// fewer rows are left of a batch with Zipf ids. It was 512 Ki, 1 Mi and 1.5 Mi before.
+// fewer rows are left of a batch with Zipf ids. Four workers or more pay from three quarters of it on. Times of one over those of 4 and of
+// 16 on the 16 cores, for 384 Ki elements of 1,000,000 rows and of 50,257 x 768, and 768 Ki of the others:
+//
+//	                   lookups: uniform  Zipf       SGD                   Adagrad
+//	1,000,000 x 64     1.91 1.85  1.33 1.35         1.14 0.99  1.12 0.95  1.04 0.88  0.96 0.96
+//	1,000,000 x 128    1.98 2.40  1.38 1.80         1.34 1.65  1.28 1.33  1.00 1.22  1.21 1.22
+//	50,257 x 768       1.60 1.73  1.62 1.53         1.31 1.52  1.18 1.30  1.39 1.68  1.27 1.41
+//	10,000 x 64        1.85 1.74  1.33 1.34         1.19 1.08  0.97 0.97  1.31 1.18  1.03 1.06
+//	50,257 x 64        1.93 1.59  1.45 1.41         1.15 0.99  1.08 1.02  1.34 1.21  1.17 1.19
+//
+// At two thirds of these, passes over 1,000,000 x 64 took 0.74 to 1.33 and 0.77 to 1.09, and lookups 1.02 to 1.77.
 var ParallelElements = 1 << 20
 
 // ColdBytes is the size of a table above which half as many elements are shared: no cache holds it, or only one that is as slow.
