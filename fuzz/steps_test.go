@@ -30,6 +30,9 @@ const (
 	step
 	stepBatch
 	stepDense
+	stepSum
+	stepMean
+	stepMax
 	operations // how many there are
 )
 
@@ -64,6 +67,7 @@ func FuzzSteps(f *testing.F) {
 			program(checkFinite, setDense, addMax, addBatch, step, stepDense, clearAll, addSum),
 			program(addMax, addSum, addMean, step, checkFinite, addBatch, addSum, addMax),
 			program(addBatch, checkFinite, addBatch, addRows, addBatch, addRows, addBatch, addRows),
+			program(stepSum, stepMean, stepMax, addSum, stepSum, step, stepMean, stepMax),
 		} {
 			for options := range uint8(4) { // by frequency, and limited
 				if isatest.Few() && (options+method+uint8(i))%4 != 0 {
@@ -152,14 +156,18 @@ func (m *model) each(do func(i, operation int, o occurrences, dOut rowvec.Matrix
 		o.l = m.l.slice(lo, hi)
 		dOut := check.Window(m.dOut, lo, hi-lo, 0, m.dOut.Cols)
 		operation := b & 15 % operations
-		if operation == addMax && o.byFrequency {
-			operation = addMean
+		if (operation == addMax || operation == stepMax) && o.byFrequency {
+			operation-- // to a mean
 		}
-		if operation >= addSum && operation <= addMax {
+		first, plain := addSum, addBatch
+		if operation >= stepSum {
+			first, plain = stepSum, stepBatch
+		}
+		if operation >= first && operation <= first+int(lookup.Max) {
 			if m.scaled { // bags are not
-				operation = addBatch
+				operation = plain
 			} else {
-				o.pooling = lookup.Pooling(operation - addSum)
+				o.pooling = lookup.Pooling(operation - first)
 				seq := 1 + int(m.trial.in.Seq)%8
 				o.spans = [][2]int{}
 				for at := 0; at < hi-lo; at += seq {
@@ -185,6 +193,15 @@ func (m *model) dense(o *occurrences, dOut rowvec.Matrix) rowvec.Matrix {
 	return d
 }
 
+// bagged is the input of bags, one for each span.
+func (o *occurrences) bagged() lookup.Input {
+	var offsets []int
+	for _, span := range o.spans {
+		offsets = append(offsets, span[0])
+	}
+	return o.l.raggedFrom(offsets).Weighted(o.weights)
+}
+
 func (m *model) run() error {
 	e := must(lookup.FromMatrix(m.table, m.options...))
 	g, opt := e.NewGradient(), must(e.NewOptimizer(methods[m.method]))
@@ -196,11 +213,7 @@ func (m *model) run() error {
 		case addBatch:
 			err = e.BackwardSparse(g, in, dOut)
 		case addSum, addMean, addMax:
-			var offsets []int
-			for _, span := range o.spans {
-				offsets = append(offsets, span[0])
-			}
-			err = must(lookup.NewBag(e, o.pooling)).BackwardSparse(g, o.l.raggedFrom(offsets).Weighted(o.weights), dOut)
+			err = must(lookup.NewBag(e, o.pooling)).BackwardSparse(g, o.bagged(), dOut)
 		case addRows:
 			err = o.l.addRows(g, -0.5, dOut)
 		case setDense:
@@ -223,6 +236,8 @@ func (m *model) run() error {
 			err = opt.StepBatch(e, in, dOut)
 		case stepDense:
 			err = opt.StepDense(m.dense(&o, dOut))
+		case stepSum, stepMean, stepMax:
+			err = opt.StepBags(must(lookup.NewBag(e, o.pooling)), o.bagged(), dOut)
 		}
 		if g.Len() != m.after[i].rows {
 			return fmt.Errorf("a gradient of %d rows, want %d (error %v)", g.Len(), m.after[i].rows, err)
@@ -306,6 +321,9 @@ func (m *model) define() {
 			m.step(ids, rows)
 		case stepBatch:
 			rows, ids := o.sums(m.table, dOut, o.scale == 1)
+			m.step(ids, rows)
+		case stepSum, stepMean, stepMax:
+			rows, ids := o.sums(m.table, dOut, operation == stepSum && o.weights == nil && !o.byFrequency)
 			m.step(ids, rows)
 		case stepDense:
 			rows := touched(m.dense(&o, dOut))

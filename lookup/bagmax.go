@@ -28,10 +28,9 @@ var maxPasses = sync.Pool{New: func() any {
 	return p
 }}
 
-// backwardMaxima adds the gradient of maxima, whose groups grad has formed.
-func (b *Bag) backwardMaxima(op string, grad *Gradient, in *Input, dOut rowvec.Matrix, workers int) error {
-	s, dim := &grad.batch, b.Dim()
-	n := len(s.ids)
+// maxima sets the rows of s, which has formed its groups, to the gradient of maxima, one for each group.
+func (b *Bag) maxima(s *sums, in *Input, dOut rowvec.Matrix, workers int) error {
+	n, dim := len(s.ids), b.Dim()
 	s.memory = sized(s.memory, n*dim)
 	clear(s.memory)
 	s.rows = rowvec.Matrix{Rows: n, Cols: dim, Data: s.memory, Stride: dim}
@@ -43,13 +42,20 @@ func (b *Bag) backwardMaxima(op string, grad *Gradient, in *Input, dOut rowvec.M
 	p.table, p.dOut, p.values = b.tokens.weight, dOut, s.rows
 	p.take(s, in)
 	all, share := lines(dim, workers)
-	if err := p.crew.Do(workers, all, share); err != nil {
+	return p.crew.Do(workers, all, share)
+}
+
+// backwardMaxima adds the gradient of maxima, whose groups grad has formed.
+func (b *Bag) backwardMaxima(op string, grad *Gradient, in *Input, dOut rowvec.Matrix, workers int) error {
+	s := &grad.batch
+	if err := b.maxima(s, in, dOut, workers); err != nil {
 		return err
 	}
 	if !grad.finite && len(grad.ids) == 0 {
 		grad.adopt(workers)
 		return nil
 	}
+	n := len(s.ids)
 	for r := range n {
 		s.at[r], s.offsets[r+1] = r, r+1
 	}

@@ -390,6 +390,24 @@ func addPasses[I rowvec.ID](calls map[string]func() *misuse.Call, suffix string)
 			return bag(a).BackwardSparse(a.grad, weighted(a), a.dst)
 		}, Also: []misuse.Spoil{mean, {Name: "dOut is grad", Do: func() { a.dst = held(a.grad, 3) }}}}
 	})
+	bags("Optimizer.StepBags", func(a *args) *misuse.Call {
+		pooling = lookup.Sum
+		b := bag(a)
+		o := must(b.Tokens().NewOptimizer(lookup.Adam{}))
+		return &misuse.Call{Args: []misuse.Arg{arg("b", &b), arg("dOut", &a.dst)}, Do: func() error {
+			if pooling != lookup.Sum {
+				b = must(lookup.NewBag(b.Tokens(), pooling))
+			}
+			return o.StepBags(b, weighted(a), a.dst)
+		}, Also: []misuse.Spoil{
+			mean,
+			{Name: "another table", Do: func() { b = must(lookup.NewBag(must(lookup.FromMatrix(filled(7, dim))), lookup.Sum)) }},
+			{Name: "another shape", Do: func() { b = must(lookup.NewBag(must(lookup.FromMatrix(filled(8, dim))), lookup.Sum)) }},
+			{Name: "b={}", Do: func() { b = new(lookup.Bag) }},
+			{Name: "dOut is the table", Do: func() { a.dst.Data = a.table.Data }},
+			{Name: "dOut is the state", Do: func() { a.dst.Data = o.State()[1].Value.Data }},
+		}}
+	})
 	bags("Bag.BackwardWeights", func(a *args) *misuse.Call {
 		pooling = lookup.Sum
 		return &misuse.Call{Args: []misuse.Arg{arg("dWeights", &a.dWeights), arg("dOut", &a.dst), table("table", &a.table)},

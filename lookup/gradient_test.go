@@ -565,6 +565,65 @@ func stepBatches(t *testing.T) {
 	}
 }
 
+// TestStepBags: it has the bits of the gradient and the step apart, whatever bags come to, and where padding leaves nothing of one.
+func TestStepBags(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		stepBags(t)
+		defer tuning.Lower()()
+		stepBags(t)
+	})
+}
+
+func stepBags(t *testing.T) {
+	t.Helper()
+	n := 0
+	for _, dim := range []int{1, 6, 33, 768} {
+		for _, m := range []lookup.Method{
+			lookup.SGD{WeightDecay: 0.1}, lookup.SGD{Rate: 0.5}, lookup.Adagrad{RateDecay: 0.5}, lookup.RowAdagrad{Initial: 1},
+			lookup.AdamW{WeightDecay: 0.25, Rate: 0.5},
+		} {
+			for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
+				n++
+				options := []lookup.Option{lookup.Padding(padded), lookup.Workers(1 + n%3)}
+				if n%4 == 0 && pooling != lookup.Max {
+					options = append(options, lookup.ScaleGradByFrequency())
+				}
+				a := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, options...)), pooling))
+				b := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, options...)), pooling))
+				oa, ob := must(a.Tokens().NewOptimizer(m)), must(b.Tokens().NewOptimizer(m))
+				g, steps := a.Tokens().NewGradient(), 0
+				step := func(name string, in lookup.Input, bags int) {
+					dOut := fill(newMatrix(t, bags, dim), uint64(steps))
+					g.Clear()
+					if err := errors.Join(a.BackwardSparse(g, in, dOut), oa.Step(g), ob.StepBags(b, in, dOut)); err != nil {
+						t.Fatal(err)
+					}
+					what := fmt.Sprintf("%v, dim %d, %v, %s", oa, dim, a, name)
+					compare(t, what, b.Tokens().Weight(), a.Tokens().Weight())
+					for k, s := range oa.State() {
+						compare(t, what, ob.State()[k].Value, s.Value)
+					}
+					if steps++; oa.Steps() != steps || ob.Steps() != steps {
+						t.Errorf("%s: %d and %d steps, want %d", what, oa.Steps(), ob.Steps(), steps)
+					}
+				}
+				ids, _ := randomIDs[int32](700)
+				step("bags of 7", lookup.Batch(ids, 7), 100)
+				step("a bag", lookup.Sequence(ids), 1)
+				ragged := lookup.RaggedFrom(ids, []int{0, 0, 3, 4, 4, 500, 699, 700})
+				step("ragged", ragged, 8)
+				if pooling == lookup.Sum {
+					step("weighted", ragged.Weighted(fill(newMatrix(t, 1, 700), 5).Data), 8)
+				}
+				step("ids once, of bags 0, 0 and 2", lookup.RaggedFrom([]int{5, 1, 8}, []int{0, 2, 2}), 3)
+				step("nothing but padding", lookup.Batch([]int{padded, padded}, 1), 2)
+				step("none", lookup.RaggedFrom([]int{}, []int{0, 0}), 2)
+				step("no bag", lookup.Batch([]int{}, 3), 0)
+			}
+		}
+	}
+}
+
 // TestStepDense: it has the bits of SetDense and Step, with rows of zeros among the others, before and behind them, or none or all.
 func TestStepDense(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
@@ -646,11 +705,12 @@ func TestTrainingNoAllocation(t *testing.T) {
 	for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
 		bag := must(lookup.NewBag(must(lookup.NewEmbedding(vocab, dim, lookup.Padding(padded), lookup.Workers(3))), pooling))
 		g, out, in := bag.Tokens().NewGradient(), newMatrix(t, n/4, dim), lookup.Batch(ids, 4)
-		dWeights := make([]float32, n)
+		dWeights, o := make([]float32, n), must(bag.Tokens().NewOptimizer(lookup.Adagrad{}))
 		isatest.NoAllocation(t, bag.String(), func() {
 			g.Clear()
 			check(bag.Forward(out, in))
 			check(bag.BackwardSparse(g, in, out))
+			check(o.StepBags(bag, in, out))
 			if pooling == lookup.Sum {
 				check(bag.BackwardWeights(dWeights, in, out))
 			}
@@ -758,6 +818,13 @@ func TestTrainingMisuse(t *testing.T) {
 		{o.StepBatch(e, in, wide), "dOut.Cols is 5, want 4"},
 		{o.StepBatch(e, in, inTable), "lookup.Optimizer.StepBatch: table overlaps dOut"},
 		{o.StepBatch(e, in, inState), "lookup.Optimizer.StepBatch: state overlaps dOut"},
+		{o.StepBags(nil, in, out), "lookup.Optimizer.StepBags: bag is nil"},
+		{o.StepBags(must(lookup.NewBag(other, lookup.Sum)), bags, out), "the table of the embedding is another one, want that of the optimizer"},
+		{o.StepBags(sum, lookup.Batch([]int{1, 10, 3}, 1), out), "id 10 at position 1 is outside [0, 10)"},
+		{o.StepBags(sum, in, out), "lookup.Optimizer.StepBags: dOut.Rows is 3, want 1"},
+		{o.StepBags(sum, bags, inTable), "lookup.Optimizer.StepBags: table overlaps dOut"},
+		{o.StepBags(sum, bags, inState), "lookup.Optimizer.StepBags: state overlaps dOut"},
+		{o.StepBags(mean, bags.Weighted(weights), out), "lookup.Optimizer.StepBags: pooling is mean, want sum where there are weights"},
 		{o.SetRate(math.Inf(1)), "rate of Adam is +Inf"},
 		{o.SetSteps(-1), "steps is -1, want at least 0"},
 		{sum.Forward(out, lookup.Batch(ids, 2)), "len(ids) is 3, want a multiple of 2"},

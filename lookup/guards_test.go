@@ -82,22 +82,32 @@ func TestStepBatchOfAnotherTable(t *testing.T) {
 		other := m
 		spoil(&other)
 		var value *rowvec.ValueError
-		if err := o.StepBatch(must(lookup.FromMatrix(other)), lookup.Sequence([]int{1}), filled(1, 4)); !errors.As(err, &value) {
+		e, in := must(lookup.FromMatrix(other)), lookup.Sequence([]int{1})
+		if err := o.StepBatch(e, in, filled(1, 4)); !errors.As(err, &value) {
 			t.Errorf("another number of %s: %v", name, err)
+		}
+		if err := o.StepBags(must(lookup.NewBag(e, lookup.Sum)), in, filled(1, 4)); !errors.As(err, &value) {
+			t.Errorf("bags, another number of %s: %v", name, err)
 		}
 	}
 }
 
-// TestStepBatchInTheMemoryOfIDs has ids in the memory of a table and of a state, both of zeros.
+// TestStepBatchInTheMemoryOfIDs has ids, offsets and weights in the memory of a table and of a state, both of zeros.
 func TestStepBatchInTheMemoryOfIDs(t *testing.T) {
 	table := must(rowvec.NewMatrix(3, 4))
 	e := must(lookup.FromMatrix(table))
 	o := must(lookup.NewOptimizer(e.Parameters()[0], lookup.Adagrad{Rate: 0.1}))
 	for name, m := range map[string]rowvec.Matrix{"table": table, "state": o.State()[0].Value} {
 		ids := unsafe.Slice((*int)(unsafe.Pointer(&m.Data[0])), 2)
-		err := o.StepBatch(e, lookup.Sequence(ids), filled(2, 4))
-		if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Dst != name {
-			t.Errorf("%s: %v", name, err)
+		for _, err := range []error{
+			o.StepBatch(e, lookup.Sequence(ids), filled(2, 4)),
+			o.StepBags(must(lookup.NewBag(e, lookup.Sum)), lookup.Sequence(ids), filled(1, 4)),
+			o.StepBags(must(lookup.NewBag(e, lookup.Sum)), lookup.RaggedFrom([]int{1}, ids[:1]), filled(1, 4)),
+			o.StepBags(must(lookup.NewBag(e, lookup.Sum)), lookup.Sequence([]int{1}).Weighted(m.Data[:1]), filled(1, 4)),
+		} {
+			if overlap := (*rowvec.OverlapError)(nil); !errors.As(err, &overlap) || overlap.Dst != name {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

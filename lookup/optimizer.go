@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
-	"slices"
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
@@ -330,15 +329,98 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	if e == nil {
 		return check.Nil(op, "embedding")
 	}
-	table := o.parameter.Value
-	if w := e.weight; w.Rows != table.Rows || w.Cols != table.Cols || w.Stride != table.Stride || &w.Data[0] != &table.Data[0] {
-		return check.Value(op, "the table of the embedding", "another one", "that of the optimizer")
+	if err := o.owns(op, e); err != nil {
+		return err
 	}
-	if err := in.check(op, table.Rows); err != nil {
+	if err := in.check(op, e.Vocab()); err != nil {
 		return err
 	}
 	n := in.Len()
-	if err := check.Shape(op, "dOut", dOut, n, table.Cols); err != nil {
+	if err := o.checkBatch(op, &in, dOut, n); err != nil {
+		return err
+	}
+	if e.frozen { // its gradient has no rows
+		return o.run(0, 1)
+	}
+	f, workers := factors{alpha: e.scale, counts: e.byFrequency}, o.workersFor(n)
+	if err := o.batch.group(op, in.ids, e.padding, e.Vocab(), workers); err != nil {
+		return err
+	}
+	o.once.ids = o.once.ids[:0]
+	if f.alpha == 1 {
+		o.once.take(&o.batch.groups, n, e.Dim())
+	}
+	o.batch.rows = dOut
+	o.batch.weigh(f)
+	return o.runBatch(op, workers)
+}
+
+// StepBags takes a step with the gradient that b.BackwardSparse gives for bags, without ever holding it, but for that of maxima: it is
+// to bags what StepBatch is to tokens, with rows that are applied as they are where bags are sums without weights and gradients not
+// by frequency. The table of b must be the optimizer's. On a Xeon, passes of sums over bags and a step took 0.49 to 0.96 (SGD), 0.59 to
+// 0.94 (Adagrad) and 0.64 to 0.98 (Adam) of the time that they take with a Gradient.
+func (o *Optimizer) StepBags(b *Bag, in Input, dOut rowvec.Matrix) error {
+	const op = "lookup.Optimizer.StepBags"
+	if b == nil {
+		return check.Nil(op, "bag")
+	}
+	e := b.tokens
+	if err := o.owns(op, e); err != nil {
+		return err
+	}
+	if err := b.check(op, &in); err != nil {
+		return err
+	}
+	if err := o.checkBatch(op, &in, dOut, in.sequences()); err != nil {
+		return err
+	}
+	n := in.Len()
+	if e.frozen || n == 0 {
+		return o.run(0, 1)
+	}
+	s, workers := &o.batch, o.workers
+	if n < b.parallelElements()/e.Dim() {
+		workers = 1
+	}
+	if err := s.group(op, in.ids, e.padding, e.Vocab(), workers); err != nil {
+		return err
+	}
+	o.once.ids = o.once.ids[:0]
+	if b.pooling == Max {
+		if err := b.maxima(s, &in, dOut, workers); err != nil {
+			return err
+		}
+		o.grads = s.rows
+		return o.runBatch(op, workers)
+	}
+	if b.pooling == Sum && in.weights == nil && !e.byFrequency {
+		o.once.take(&s.groups, n, e.Dim())
+	}
+	s.rows = dOut
+	b.share(s, &in)
+	for i := range o.once.ids {
+		o.once.places[i] = s.bags[o.once.places[i]]
+	}
+	return o.runBatch(op, workers)
+}
+
+// owns reports an embedding whose table is not the optimizer's.
+func (o *Optimizer) owns(op string, e *Embedding) error {
+	same := false
+	if e != nil { // it is, of a zero Bag
+		w, table := e.weight, o.parameter.Value
+		same = w.Rows == table.Rows && w.Cols == table.Cols && w.Stride == table.Stride && &w.Data[0] == &table.Data[0]
+	}
+	if !same {
+		return check.Value(op, "the table of the embedding", "another one", "that of the optimizer")
+	}
+	return nil
+}
+
+// checkBatch checks what steps by a batch have in common, where dOut is to have so many rows.
+func (o *Optimizer) checkBatch(op string, in *Input, dOut rowvec.Matrix, rows int) error {
+	table := o.parameter.Value
+	if err := check.Shape(op, "dOut", dOut, rows, table.Cols); err != nil {
 		return err
 	}
 	if err := o.apart(op, "dOut", dOut); err != nil {
@@ -352,22 +434,18 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 			return err
 		}
 	}
-	if e.frozen { // its gradient has no rows
-		return o.run(0, 1)
-	}
-	f, workers := factors{alpha: e.scale, counts: e.byFrequency}, o.workersFor(n)
-	if err := o.batch.group(op, in.ids, e.padding, table.Rows, workers); err != nil {
-		return err
-	}
-	o.once.ids = o.once.ids[:0]
-	if f.alpha == 1 {
-		o.once.take(&o.batch.groups, n, table.Cols)
-	}
-	o.batch.rows = dOut
-	o.batch.weigh(f)
+	return nil
+}
+
+// runBatch takes a step by the groups of batch and by what occurs once.
+func (o *Optimizer) runBatch(op string, workers int) error {
 	defer o.batch.forget()
 	o.ids = o.batch.ids
-	if err := o.run(len(o.once.ids)+len(o.batch.at), workers); err != nil {
+	n := len(o.once.ids) + len(o.batch.at)
+	if o.grads.Rows > 0 {
+		n = o.grads.Rows
+	}
+	if err := o.run(n, workers); err != nil {
 		return fmt.Errorf("%w (%s)", err, op)
 	}
 	return nil
@@ -499,12 +577,26 @@ func (o *Optimizer) straight(ids, places []int, grads rowvec.Matrix, lo, hi int)
 	u := o.now
 	u.IDs, u.Grad, u.More = unsafe.Pointer(&ids[lo]), grads, len(ids)-hi
 	places = places[lo:hi]
-	if first, n := places[0], len(places); places[n-1] == first+n-1 && slices.IsSorted(places) { // one behind the other
-		u.Grad = rows(u.Grad, first, first+n)
+	if first := places[0]; follow(places) {
+		u.Grad = rows(u.Grad, first, first+len(places))
 	} else {
 		u.Places = places
 	}
 	return apply(&u)
+}
+
+// follow reports whether places are one behind the other. Those of bags may be there more than once.
+func follow(places []int) bool {
+	first := places[0]
+	if n := len(places); places[n-1] != first+n-1 {
+		return false
+	}
+	for i, place := range places {
+		if place != first+i {
+			return false
+		}
+	}
+	return true
 }
 
 func apply(u *forward.Update) error {

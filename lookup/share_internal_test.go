@@ -142,8 +142,15 @@ func TestStepAfterPanic(t *testing.T) {
 	if err := AddRows(g, []int{0, 1, 2, 3, 4}, 1, rows); err != nil {
 		t.Fatal(err)
 	}
+	maxima, err := NewBag(tokens, Max)
+	if err != nil {
+		t.Fatal(err)
+	}
+	firstRow := rows
+	firstRow.Rows = 1
 	for name, step := range map[string]func() error{
 		"Step": func() error { return o.Step(g) }, "StepDense": func() error { return o.StepDense(rows) },
+		"StepBags":  func() error { return o.StepBags(maxima, Sequence([]int{4, 3, 2, 1, 4}), firstRow) },
 		"StepBatch": func() error { return o.StepBatch(tokens, Sequence([]int{4, 3, 2, 1, 4}), rows) },
 	} {
 		o.crew, o.self = work.New(func(lo, hi int) error { panic("on purpose") }), o

@@ -431,6 +431,14 @@ func ExampleOptimizer_StepBatch() {
 	// Output: [0 0 0 0 -1 0 1 2 4 5 6 7] <nil>
 }
 
+func ExampleOptimizer_StepBags() {
+	e, o := smallOptimizer()
+	b, _ := lookup.NewBag(e, lookup.Sum)
+	err := o.StepBags(b, lookup.Ragged([]int{1, 2, 1}, []int{0, 2, 3}), ramp(4, 1, 3)) // a bag of 1 and 2, and one of 1
+	fmt.Println(e.Weight().Data, err)
+	// Output: [0 0 0 0 -1 0 1 2 4.5 5.5 6.5 7.5] <nil>
+}
+
 func ExampleOptimizer_StepDense() {
 	e, o := smallOptimizer()
 	grad, _ := rowvec.NewMatrix(e.Vocab(), e.Dim())

@@ -67,6 +67,7 @@ func lookupPieces() []piece {
 		}},
 		{"lookup.Gradient", gradient},
 		{"lookup.Optimizer, dense", stepDense},
+		{"lookup.Optimizer, bags", stepBags},
 		{"lookup.Save", save},
 		{"lookup.LoadSome", loadSome},
 	}
@@ -298,6 +299,32 @@ var methods = []lookup.Method{
 	lookup.RowAdagrad{Rate: 0.1, RateDecay: 0.3, Initial: 0.2, Epsilon: 1e-7},
 	lookup.Adam{Rate: 0.01, Beta1: 0.8, Beta2: 0.95, Epsilon: 1e-6},
 	lookup.AdamW{Rate: 0.01, Beta1: 0.8, Beta2: 0.95, Epsilon: 1e-6, WeightDecay: 0.1},
+}
+
+// stepBags takes steps of bags of every kind.
+func stepBags(r *run) {
+	for _, dim := range widths {
+		for _, options := range [][]lookup.Option{{lookup.Padding(padding)}, {lookup.ScaleGradByFrequency()}} {
+			for _, pooling := range []lookup.Pooling{lookup.Sum, lookup.Mean, lookup.Max} {
+				e := r.table(dim, options...)
+				b, err := lookup.NewBag(e, pooling)
+				if err != nil { // a maximum has no gradient by frequency
+					continue
+				}
+				for _, method := range methods {
+					o := must(e.NewOptimizer(method))
+					for i, in := range r.inputs() {
+						if pooling == lookup.Sum && i%2 == 0 {
+							in.Input = in.Weighted(in.weights)
+						}
+						r.ok(o.StepBags(b, in.Input, r.matrix(in.bags, dim)))
+					}
+					r.parameters(e.Parameters())
+					r.parameters(o.State())
+				}
+			}
+		}
+	}
 }
 
 // optimizer takes steps of gradients and of batches in turn, and goes on with the state of another.
