@@ -87,6 +87,10 @@ func TestRestart(t *testing.T) {
 		if k.method == nil {
 			continue
 		}
+		s := s
+		if k.bags {
+			s.seq = 5
+		}
 		for side := range k.contenders(&memory{}) {
 			want := outcome(k, s, side)
 			m := new(arena).memory(k, s)

@@ -121,6 +121,8 @@ var contests = []contest{
 	trainingContest("SGD"),
 	trainingContest("Adagrad"),
 	trainingContest("Adam"),
+	bagTrainingContest("SGD"),
+	bagTrainingContest("Adagrad"),
 	{
 		title: "BagSum, sums over bags", kernel: kernelOf("BagSum"), unit: "id", units: perID,
 		shapes: []shape{
@@ -291,6 +293,24 @@ func trainingContest(name string) contest {
 		out: func(m *memory) []float32 { return m.table.Data }, chosen: true,
 		near: 1e-4,
 		team: stepper(k.method),
+	}
+}
+
+// bagTrainingContest is that of steps with bags.
+func bagTrainingContest(name string) contest {
+	k := bagTraining(name)
+	return contest{
+		title:  "Training of bags with " + name + ": sums, their gradient, update of the table",
+		kernel: k, unit: "id", units: perID,
+		shapes: []shape{
+			{vocab: 1000000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 64, ids: 8190, seq: 10, dist: "zipf", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 8190, seq: 10, dist: "zipf", cache: "cold"},
+			{vocab: 10000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "held"},
+		},
+		out: func(m *memory) []float32 { return m.table.Data }, chosen: true,
+		near: 1e-4,
+		team: bagStepper(k.method),
 	}
 }
 

@@ -40,6 +40,7 @@ type memory struct {
 	bytes     int          // moved by one call, on average
 
 	offsets []int     // of bags
+	bag     int       // how many ids share a row
 	weights []float32 // of ids
 
 	// Where gradients are row-sparse. The first optimizer is everybody's who does not make one; its state is naive Go's too.
@@ -77,8 +78,9 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 		m.x, m.y = fill(&a.table, s.n, xPart), fill(&a.rows, s.n, yPart)
 	} else {
 		n := s.ids
+		m.bag = 1
 		if k.bags {
-			n = s.bags()
+			n, m.bag = s.bags(), s.seq
 			for b := range n + 1 {
 				m.offsets = append(m.offsets, b*s.seq)
 			}
@@ -138,7 +140,7 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 		m.weights = fill(&a.weights, s.ids, weightsPart)
 	}
 	if k.sparse || k.method != nil {
-		m.outGrad = matrix(&a.outGrad, s.ids, outGradPart)
+		m.outGrad = matrix(&a.outGrad, m.rows.Rows, outGradPart)
 		m.embedding = must1(lookup.FromMatrix(m.table, lookup.Workers(max(1, a.workers))))
 		m.gradient = m.embedding.NewGradient()
 		m.naive = naiveGradient{slots: map[int32]int{}, sums: fill(&a.sums, s.ids*s.dim, zeros), dim: s.dim}

@@ -355,12 +355,12 @@ type naiveGradient struct {
 	dim   int
 }
 
-// add sets the gradient to the sums of the rows of dOut by ids, which come as they first occur.
-func (g *naiveGradient) add(ids []int32, dOut []float32) {
+// add sets the gradient to the sums of the rows of dOut by ids, which come as they first occur. Bags of so many ids share a row.
+func (g *naiveGradient) add(ids []int32, dOut []float32, bag int) {
 	g.ids = g.ids[:0]
 	clear(g.slots)
 	for i, id := range ids {
-		in := row(dOut, i, g.dim)
+		in := row(dOut, i/bag, g.dim)
 		if slot, ok := g.slots[id]; ok {
 			naiveAdd(row(g.sums, slot, g.dim), in)
 			continue

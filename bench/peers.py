@@ -99,6 +99,7 @@ class Job:
         per_token, per_position, per_id = (self.vocab, self.dim), (self.seq, self.dim), (self.ids, self.dim)
         bag = {"table": per_token, "rows": (self.ids // max(self.seq, 1), self.dim), "chosen": per_id}
         step = {"table": per_token, "rows": per_id, "out_grad": per_id}
+        bag_step = {**bag, "out_grad": bag["rows"]}
         self.shapes, self.written, self.chosen, sides = {
             "Gather": ({"table": per_token, "rows": per_id}, "rows", False, lookups),
             "Embed": ({"table": per_token, "positions": per_position, "rows": per_id}, "rows", False, layers),
@@ -114,6 +115,8 @@ class Job:
             "TrainingSGD": (step, "table", True, steps),
             "TrainingAdagrad": ({**step, "sums": per_token}, "table", True, steps),
             "TrainingAdam": ({**step, "means": per_token, "squares": per_token}, "table", True, steps),
+            "TrainingBagsSGD": (bag_step, "table", True, steps),
+            "TrainingBagsAdagrad": ({**bag_step, "sums": per_token}, "table", True, steps),
             "BagSum": (bag, "rows", False, bags),
             "BagSumWeighted": ({**bag, "weights": (self.ids,)}, "rows", False, bags),
             "BagMean": (bag, "rows", False, bags),
@@ -612,10 +615,20 @@ def trainings(job, lib, v):
 
 
 def steps(job, lib, v):
-    """Look up, add up the gradient, update the table: the result is its rows, and behind them those of the lookup."""
-    table, rows, out_grad = v.table, v.rows, v.out_grad
-    method = job.kernel[len("Training"):]
+    """Look up, add up the gradient, update the table: the result is its rows, and behind them those of the lookup.
+
+    Of bags, the lookup adds up the rows of each, and all of its ids have its gradient.
+    """
+    table, rows, bag_grad = v.table, v.rows, v.out_grad
+    method, of_bags = job.kernel[len("Training"):], job.kernel.startswith("TrainingBags")
+    seq = 1
+    if of_bags:
+        method, seq = method[len("Bags"):], job.seq
     taken = 0  # by a side that works by hand
+
+    def out_grad():
+        """Returns the gradient for each id."""
+        return bag_grad if seq == 1 else bag_grad.repeat(seq, 0) if lib is np else bag_grad.repeat_interleave(seq, 0)
 
     def restart():
         nonlocal taken
@@ -630,11 +643,11 @@ def steps(job, lib, v):
             """Returns the ids, each once, and their gradients."""
             chosen, inverse = np.unique(ids, return_inverse=True)
             grad = np.zeros((len(chosen), job.dim), np.float32)
-            add_rows(grad, inverse, out_grad)
+            add_rows(grad, inverse, out_grad())
             return chosen, grad
 
         def sgd(ids):
-            add_rows(table, ids, np.multiply(out_grad, np.float32(-RATE)))
+            add_rows(table, ids, np.multiply(out_grad(), np.float32(-RATE)))
 
         def adagrad(ids):
             chosen, grad = add_up(ids)
@@ -668,17 +681,21 @@ def steps(job, lib, v):
         def one(ids):
             nonlocal taken
             taken += 1
-            table.take(ids, 0, rows, "clip")
+            if of_bags:
+                table.take(ids, 0, v.chosen, "clip")
+                np.add.reduce(v.chosen.reshape(-1, seq, job.dim), 1, out=rows)
+            else:
+                table.take(ids, 0, rows, "clip")
             update(ids)
         yield "NumPy, row by row", each(one), lambda ids: np.concatenate((table[ids], rows)), restart
         return
 
     def add_up(ids):
         chosen, inverse = torch.unique(ids, return_inverse=True)
-        return chosen, torch.zeros(len(chosen), job.dim).index_add_(0, inverse, out_grad)
+        return chosen, torch.zeros(len(chosen), job.dim).index_add_(0, inverse, out_grad())
 
     def sgd(ids):
-        table.index_add_(0, ids, out_grad, alpha=-RATE)
+        table.index_add_(0, ids, out_grad(), alpha=-RATE)
 
     def adagrad(ids):
         chosen, grad = add_up(ids)
@@ -699,9 +716,19 @@ def steps(job, lib, v):
     def by_hand(ids):
         nonlocal taken
         taken += 1
-        torch.index_select(table, 0, ids, out=rows)
+        kept.rows = look_up(ids)
         update(ids)
-    yield "torch, no autograd or optim", each(by_hand), lambda ids: torch.cat((table[ids], rows)), restart
+
+    def look_up(ids):
+        """Returns what has been looked up, without autograd."""
+        if of_bags:
+            return bag(ids, table, starts, mode="sum")
+        torch.index_select(table, 0, ids, out=rows)
+        return rows
+
+    kept, bag = SimpleNamespace(), torch.nn.functional.embedding_bag
+    starts = torch.arange(0, job.ids, seq)
+    yield "torch, no autograd or optim", each(by_hand), lambda ids: torch.cat((table[ids], kept.rows)), restart
 
     def optimized(name, gradient, new):
         """Returns a side: gradient leaves one in .grad of the weight that it is given, and returns what has been looked up."""
@@ -724,16 +751,19 @@ def steps(job, lib, v):
 
     def backward(sparse):
         def gradient(weight, ids):
-            out = torch.nn.functional.embedding(ids, weight, sparse=sparse)
-            out.backward(out_grad)
+            if of_bags:
+                out = bag(ids, weight, starts, mode="sum", sparse=sparse)
+            else:
+                out = torch.nn.functional.embedding(ids, weight, sparse=sparse)
+            out.backward(bag_grad)
             return out
         return gradient
 
     def without_backward(weight, ids):
         """Makes of the gradients of rows, without a copy, what autograd makes of them."""
-        torch.index_select(table, 0, ids, out=rows)
-        weight.grad = torch.sparse_coo_tensor(ids[None], out_grad, table.shape)
-        return rows
+        out = look_up(ids)
+        weight.grad = torch.sparse_coo_tensor(ids[None], out_grad(), table.shape)
+        return out
 
     optim = torch.optim
     new = dense = {

@@ -49,7 +49,7 @@ func step(name string, method lookup.Method, states int, naive func(m *memory, w
 		distinct: func(s shape) int { return 2 * 4 * s.dim * (1 + states) },
 		method:   method,
 		naive: func(m *memory, ids []int32) {
-			m.naive.add(ids, m.outGrad.Data)
+			m.naive.add(ids, m.outGrad.Data, m.bag)
 			m.steps++
 			for i, id := range m.naive.ids {
 				naive(m, m.table.Row(int(id)), int(id), row(m.naive.sums, i, m.naive.dim))
@@ -102,6 +102,54 @@ func trainingStep(name string) *kernel {
 		)
 	}
 	return &k
+}
+
+// bagTraining is a forward pass of sums over bags and the step of a kernel. For each id, itself and its row of the table are read, and
+// its row of dOut, and for each bag its offset, and its output is written.
+func bagTraining(name string) *kernel {
+	back := kernelOf("Step" + name)
+	k := *back
+	k.name, k.bags = "TrainingBags"+name, true
+	k.bytes = func(s shape) int { return back.bytes(s) + bagBytes(s) }
+	k.naive = func(m *memory, ids []int32) {
+		naiveBagSum(m.rows.Data, m.table.Data, ids, m.table.Cols, m.offsets)
+		back.naive(m, ids)
+	}
+	forward := func(m *memory, ids []int32) (*lookup.Bag, lookup.Input) {
+		bag, in := must1(lookup.NewBag(m.embedding, lookup.Sum)), lookup.Batch(ids, m.bag)
+		must(bag.Forward(m.rows, in))
+		return bag, in
+	}
+	k.ours = func(m *memory, ids []int32) error {
+		bag, in := forward(m, ids)
+		return m.optimizers[0].StepBags(bag, in, m.outGrad)
+	}
+	k.peers = []peer{{name: "rowvec, gradient held", run: func(m *memory, ids []int32) {
+		bag, in := forward(m, ids)
+		m.gradient.Clear()
+		must(bag.BackwardSparse(m.gradient, in, m.outGrad))
+		must(m.optimizers[0].Step(m.gradient))
+	}}}
+	return &k
+}
+
+// bagStepper returns training steps of bags.
+func bagStepper(method lookup.Method) func(m *memory, workers int) (func(ids []int32) error, error) {
+	return func(m *memory, workers int) (func(ids []int32) error, error) {
+		e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+		if err != nil {
+			return nil, err
+		}
+		bag, err := lookup.NewBag(e, lookup.Sum)
+		o := m.newOptimizer(e, method)
+		return func(ids []int32) error {
+			in := lookup.Batch(ids, m.bag)
+			if err := bag.Forward(m.rows, in); err != nil {
+				return err
+			}
+			return o.StepBags(bag, in, m.outGrad)
+		}, err
+	}
 }
 
 // stepper returns training steps of an embedding.
