@@ -300,7 +300,7 @@ func trainingContest(name string) contest {
 func bagTrainingContest(name string) contest {
 	k := bagTraining(name)
 	return contest{
-		title:  "Training of bags with " + name + ": sums, their gradient, update of the table",
+		title:  "Training of bags with " + name + ": sums, their gradient, an update",
 		kernel: k, unit: "id", units: perID,
 		shapes: []shape{
 			{vocab: 1000000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},

@@ -147,6 +147,10 @@ func TestConstructorMisuse(t *testing.T) {
 		{second(tokens.NewOptimizer(lookup.RowAdagrad{Rate: 0.01, Initial: 1e-60, Epsilon: 1e-42})), "rate of RowAdagrad is 0.01, want one that is finite"},
 		{second(tokens.NewOptimizer(lookup.RowAdagrad{Rate: 1e30})), "rate of RowAdagrad is 1e+30, want one that is finite as a float32, also divided by epsilon"},
 		{second(tokens.NewOptimizer(lookup.AdamW{Rate: 1e30, WeightDecay: 1e30})), "weight decay of AdamW is 1e+30, want one that"},
+		// These divide or multiply to the largest float32, which is none any more that is below it.
+		{second(tokens.NewOptimizer(lookup.Adam{Rate: math.MaxFloat32 / 2, Beta1: 0.5})), "rate of Adam is"},
+		{second(tokens.NewOptimizer(lookup.AdamW{Rate: 2, WeightDecay: math.MaxFloat32 / 2})), "weight decay of AdamW is"},
+		{second(tokens.NewOptimizer(lookup.RowAdagrad{Rate: math.MaxFloat32 / 2, Initial: 0.25, Epsilon: 1e-30})), "rate of RowAdagrad is"},
 		{second(lookup.NewOptimizer(lookup.Parameter{Value: newMatrix(t, 2, 2), Vector: true}, lookup.SGD{})), "rows of the vector is 2, want 1"},
 		{second(tokens.NewOptimizer(lookup.Adam{Epsilon: math.Inf(1)})), "epsilon of Adam is +Inf"},
 		{second(tokens.NewOptimizer(lookup.Adam{Epsilon: 1e-46})), "epsilon of Adam is 1e-46, want one that is above 0"},
@@ -165,6 +169,13 @@ func TestConstructorMisuse(t *testing.T) {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", c.err, c.want)
 		}
+	}
+
+	// And these are right.
+	if err := errors.Join(second(tokens.NewOptimizer(lookup.SGD{Rate: 1e30, WeightDecay: 1e30})),
+		second(lookup.NewOptimizer(lookup.Parameter{Value: newMatrix(t, 3, 1), Vector: true}, lookup.SGD{})),
+		second(lookup.NewOptimizer(lookup.Parameter{Value: newMatrix(t, 1, 3), Vector: true}, lookup.SGD{}))); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -190,6 +190,10 @@ func TestFrozenAndByFrequency(t *testing.T) {
 	if err := opt.StepBatch(frozen, lookup.Sequence(ids), dOut); err != nil || opt.Steps() != 1 {
 		t.Errorf("a step of a frozen table: error %v, %d steps", err, opt.Steps())
 	}
+	bag := must(lookup.NewBag(frozen, lookup.Mean))
+	if err := opt.StepBags(bag, lookup.Batch(ids, len(ids)), fill(newMatrix(t, 1, dim), 2)); err != nil || opt.Steps() != 2 {
+		t.Errorf("a step of bags of a frozen table: error %v, %d steps", err, opt.Steps())
+	}
 	if !slices.Equal(frozen.Weight().Data, before) {
 		t.Error("a frozen table has changed")
 	}
@@ -1035,6 +1039,21 @@ func TestMaxTies(t *testing.T) {
 	if !slices.Equal(g.Values().Data, want) {
 		t.Errorf("gradient %v, want %v", g.Values().Data, want)
 	}
+}
+
+// TestMaximaAddUp: the gradient of maxima is added to what there is.
+func TestMaximaAddUp(t *testing.T) {
+	const dim = 9
+	ids, _ := randomIDs[int32](60)
+	bag := must(lookup.NewBag(must(lookup.FromMatrix(fill(newMatrix(t, vocab, dim), 1))), lookup.Max))
+	g, want := bag.Tokens().NewGradient(), newMatrix(t, vocab, dim)
+	for _, in := range []lookup.Input{lookup.Batch(ids, 6), lookup.Batch(ids[:20], 2)} {
+		dOut, alone := fill(newMatrix(t, 10, dim), 2), bag.Tokens().NewGradient()
+		if err := errors.Join(bag.BackwardSparse(g, in, dOut), bag.BackwardSparse(alone, in, dOut), alone.AddTo(want)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare(t, "two batches", dense(t, g, vocab, dim), want)
 }
 
 // TestSparseOutput holds the sparse gradient of a sampled output to sums of products, and its other gradient to that of the

@@ -92,12 +92,16 @@ func TestStepBatchOfAnotherTable(t *testing.T) {
 	}
 }
 
-// TestStepBatchInTheMemoryOfIDs has ids, offsets and weights in the memory of a table and of a state, both of zeros.
+// TestStepBatchInTheMemoryOfIDs has ids, offsets and weights in the memory of a table and of states, all of zeros.
 func TestStepBatchInTheMemoryOfIDs(t *testing.T) {
 	table := must(rowvec.NewMatrix(3, 4))
 	e := must(lookup.FromMatrix(table))
-	o := must(lookup.NewOptimizer(e.Parameters()[0], lookup.Adagrad{Rate: 0.1}))
-	for name, m := range map[string]rowvec.Matrix{"table": table, "state": o.State()[0].Value} {
+	o := must(lookup.NewOptimizer(e.Parameters()[0], lookup.Adam{Rate: 0.1}))
+	for _, m := range []rowvec.Matrix{table, o.State()[0].Value, o.State()[1].Value} {
+		name := "state"
+		if &m.Data[0] == &table.Data[0] {
+			name = "table"
+		}
 		ids := unsafe.Slice((*int)(unsafe.Pointer(&m.Data[0])), 2)
 		for _, err := range []error{
 			o.StepBatch(e, lookup.Sequence(ids), filled(2, 4)),

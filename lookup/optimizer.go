@@ -375,7 +375,7 @@ func (o *Optimizer) StepBags(b *Bag, in Input, dOut rowvec.Matrix) error {
 		return err
 	}
 	n := in.Len()
-	if e.frozen || n == 0 {
+	if e.frozen {
 		return o.run(0, 1)
 	}
 	s, workers := &o.batch, o.workers
