@@ -102,7 +102,7 @@ func batches() []batch {
 	for i := range 30 {
 		at = append(at, (i*i*7+3)%limit)
 	}
-	add("positions", lookup.Batch(uints, 10).At(at), p, at)
+	add("positions", lookup.Batch(uints, 10).From(-1).At(at), p, at)
 	add("positions of a ragged batch", lookup.Ragged(uints, []int{0, 30}).At(at), p, at)
 	add("nothing", lookup.Sequence[int](nil), nil, nil)
 	add("no sequences", lookup.Ragged[int](nil, []int{0, 0}), nil, nil)
