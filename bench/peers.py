@@ -378,8 +378,11 @@ def berts(job, lib, v):
 
 
 def add_rows(into, ids, rows):
-    """The fastest that NumPy has for wide rows, though it is a loop."""
-    for i, row in zip(ids.tolist(), rows):
+    """The fastest that NumPy has for wide rows, though it is a loop. Of fewer rows than ids, each is for as many ids."""
+    pairs = zip(ids.tolist(), rows)
+    if len(rows) < len(ids):
+        pairs = ((i, row) for bag, row in zip(ids.reshape(len(rows), -1).tolist(), rows) for i in bag)
+    for i, row in pairs:
         total = into[i]
         np.add(total, row, total)
 
@@ -627,8 +630,8 @@ def steps(job, lib, v):
     taken = 0  # by a side that works by hand
 
     def out_grad():
-        """Returns the gradient for each id."""
-        return bag_grad if seq == 1 else bag_grad.repeat(seq, 0) if lib is np else bag_grad.repeat_interleave(seq, 0)
+        """Returns the gradient for each id, in PyTorch."""
+        return bag_grad if seq == 1 else bag_grad.unsqueeze(1).expand(-1, seq, -1).reshape(-1, job.dim)
 
     def restart():
         nonlocal taken
@@ -643,11 +646,11 @@ def steps(job, lib, v):
             """Returns the ids, each once, and their gradients."""
             chosen, inverse = np.unique(ids, return_inverse=True)
             grad = np.zeros((len(chosen), job.dim), np.float32)
-            add_rows(grad, inverse, out_grad())
+            add_rows(grad, inverse, bag_grad)
             return chosen, grad
 
         def sgd(ids):
-            add_rows(table, ids, np.multiply(out_grad(), np.float32(-RATE)))
+            add_rows(table, ids, np.multiply(bag_grad, np.float32(-RATE)))
 
         def adagrad(ids):
             chosen, grad = add_up(ids)
@@ -716,6 +719,7 @@ def steps(job, lib, v):
     def by_hand(ids):
         nonlocal taken
         taken += 1
+        kept.rows = None
         kept.rows = look_up(ids)
         update(ids)
 

@@ -104,13 +104,13 @@ func trainingStep(name string) *kernel {
 	return &k
 }
 
-// bagTraining is a forward pass of sums over bags and the step of a kernel. For each id, itself and its row of the table are read, and
-// its row of dOut, and for each bag its offset, and its output is written.
+// bagTraining is a forward pass of sums over bags and the step of a kernel. For each id, itself, twice, and its row of the table are read,
+// and for each bag its offset and its row of dOut, and its output is written.
 func bagTraining(name string) *kernel {
 	back := kernelOf("Step" + name)
 	k := *back
 	k.name, k.bags = "TrainingBags"+name, true
-	k.bytes = func(s shape) int { return back.bytes(s) + bagBytes(s) }
+	k.bytes = func(s shape) int { return 4*s.ids + 4*s.dim*s.bags() + bagBytes(s) }
 	k.naive = func(m *memory, ids []int32) {
 		naiveBagSum(m.rows.Data, m.table.Data, ids, m.table.Cols, m.offsets)
 		back.naive(m, ids)

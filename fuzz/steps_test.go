@@ -54,7 +54,7 @@ var methods = []lookup.Method{
 }
 
 // FuzzSteps holds a gradient that gathers several batches, of tokens and of bags, and an optimizer that takes several steps with it,
-// with batches and with dense gradients, to loops over package kernels.
+// with batches, with bags and with dense gradients, to loops over package kernels.
 func FuzzSteps(f *testing.F) {
 	seeds(f)
 	rare := slices.Repeat([]float32{1, 2, -3}, 40)

@@ -135,7 +135,7 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 		if err := in.apart(op, "token table", e.weight); err != nil {
 			return err
 		}
-		if err := e.renormalise(op, in.ids); err != nil {
+		if err := e.renormalise(op, in.ids, b.parallelElements()); err != nil {
 			return err
 		}
 	}
@@ -156,19 +156,23 @@ func (b *Bag) Forward(dst rowvec.Matrix, in Input) error {
 	return nil
 }
 
-// parallelElements is the size from which on a second worker pays, forward and backward. A row that is added up takes less time than one
-// that is copied, and of tables that a second-level cache holds, or nearly, a quarter of it: of 10,000 x 64 two workers were 0.74, 0.87 and
-// 1.20 times as fast as one on a Xeon at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi.
-func (b *Bag) parallelElements() int {
-	e := b.tokens
-	elements := e.parallelElements()
+// bagElements is what parallelElements is to bags. A row that is added up takes less time than one that is copied, and of tables that a
+// second-level cache holds, or nearly, a quarter of it: of 10,000 x 64 two workers were 0.74, 0.87 and 1.20 times as fast as one on a Xeon
+// at 1, 2 and 4 Mi elements, though on a Zen 4 0.88 and 1.15 at 1 and 2 Mi.
+func bagElements(vocab, dim, workers int) int {
+	elements := parallelElements(vocab, dim, workers)
 	switch {
-	case e.cached():
+	case cached(vocab, dim):
 		return 4 * elements
-	case cold(e.Vocab(), e.Dim()):
+	case cold(vocab, dim):
 		return 3 * elements / 2
 	}
 	return 2 * elements
+}
+
+func (b *Bag) parallelElements() int {
+	e := b.tokens
+	return bagElements(e.Vocab(), e.Dim(), e.workers)
 }
 
 // forwardAtOnce is to bags what the function by that name is to a layer. More than fewBags of one size, or by offsets without
@@ -414,7 +418,7 @@ var weightPasses = sync.Pool{New: func() any {
 // 50 79 and 65, 100,000 x 64 in bags of 10 48 and 31, 50,257 x 768 386 and 288.
 func (p *weightPass) part(lo, hi int) error {
 	e, dim := p.bag.tokens, p.bag.Dim()
-	most, cached, space := windowBags, e.cached(), []float32(nil)
+	most, cached, space := windowBags, cached(e.Vocab(), e.Dim()), []float32(nil)
 	if !cached {
 		most = max(1, min(most, scratchElements/dim))
 		scratch := scratchOf(most * dim)

@@ -41,11 +41,13 @@ type Gradient struct {
 	places []int     // positions of a batch, where they are what ids of the table are
 	extra  []float32 // rows of a batch that are nobody else's
 	finite bool
-	shared bool // several workers have added to it since it was empty
 
-	task task
-	crew *work.Crew
-	self *Gradient // whose the crew is
+	workers int // the most that have added to it at a time since it was empty, who share what becomes of it
+
+	task  task
+	alpha float32 // of scaleRows
+	crew  *work.Crew
+	self  *Gradient // whose the crew is
 }
 
 // NewGradient returns an empty gradient of a table of rows x cols. Both must be at least 1.
@@ -97,12 +99,12 @@ func (g *Gradient) rows(lo, hi int) rowvec.Matrix {
 
 // Clear makes the gradient empty, at no cost.
 func (g *Gradient) Clear() {
-	g.ids, g.values, g.order, g.shared = g.ids[:0], g.values[:0], g.order[:0], false
+	g.ids, g.values, g.order, g.workers = g.ids[:0], g.values[:0], g.order[:0], 0
 }
 
 // CheckFinite has whatever adds to the gradient, or sets it, refuse sums and elements that are infinite or NaN, if on is true: they
 // return a NotFiniteError and leave the gradient as it was. Otherwise, as from the start, these are kept, as in PyTorch.
-// Optimizer.StepBatch and StepDense, which have no Gradient, refuse none.
+// StepBatch, StepBags and StepDense of an Optimizer, which have no Gradient, refuse none.
 func (g *Gradient) CheckFinite(on bool) { g.finite = on }
 
 // NotFiniteError reports an element of a gradient that is infinite or NaN.
@@ -180,7 +182,10 @@ func (g *Gradient) all() rowvec.Matrix {
 }
 
 // Scale multiplies the gradient by alpha, each product rounded.
-func (g *Gradient) Scale(alpha float32) { rowvec.Scale(g.values, alpha) }
+func (g *Gradient) Scale(alpha float32) {
+	g.alpha = alpha
+	g.share(scaleRows)
+}
 
 // Norm returns the Euclidean norm of the gradient. Squares and their sums are float64: those of a row in 16 lanes, by columns modulo
 // 16, which are added up as those of a dot product are (package kernels), and rows in their order.
@@ -189,7 +194,7 @@ func (g *Gradient) Norm() float64 { return math.Sqrt(g.squares()) }
 // squares returns the sum of all squares.
 func (g *Gradient) squares() (sum float64) {
 	g.norms = sized(g.norms, len(g.ids))
-	forward.SquaredNorms(g.norms, g.rows(0, len(g.ids)), nil)
+	g.share(squareRows)
 	for row := range g.norms {
 		if len(g.order) > 0 {
 			row = g.order[row]
@@ -309,7 +314,7 @@ func (g *Gradient) sum(workers int) error {
 
 // adopt has an empty gradient be that of the batch, whose memory has its rows.
 func (g *Gradient) adopt(workers int) {
-	g.shared = workers > 1
+	g.workers = workers
 	g.values, g.batch.memory = g.batch.memory, g.values
 	g.ids = append(g.ids, g.batch.ids...)
 	g.batch.forget()
@@ -319,6 +324,7 @@ func (g *Gradient) adopt(workers int) {
 func (g *Gradient) commit(workers int) error {
 	defer g.batch.forget()
 	if len(g.ids) > 0 {
+		g.workers = max(g.workers, workers)
 		g.merge()
 		return g.run(addInto, workers)
 	}
@@ -327,7 +333,7 @@ func (g *Gradient) commit(workers int) error {
 			return err
 		}
 	}
-	g.ids = append(g.ids, g.batch.ids...)
+	g.ids, g.workers = append(g.ids, g.batch.ids...), workers
 	return nil
 }
 
@@ -437,25 +443,54 @@ func (g *Gradient) mergeMoved(from, to int) {
 	}
 }
 
-// task is what a worker does with groups of the batch.
+// task is what a worker does with groups of the batch, or with rows.
 type task int
 
 const (
-	sumInto task = iota // sets rows of values, of which there are no others
-	addInto             // adds to the rows that slots say
-	look                // only looks whether sums would be finite
+	sumInto    task = iota // sets rows of values, of which there are no others
+	addInto                // adds to the rows that slots say
+	look                   // only looks whether sums would be finite
+	squareRows             // sets norms
+	scaleRows              // multiplies by alpha
 )
 
+// run has workers do a task with the batch.
 func (g *Gradient) run(what task, workers int) error {
-	g.task, g.shared = what, g.shared || workers > 1
+	return g.start(what, workers, len(g.batch.at))
+}
+
+// share has those who have added to the gradient do a task with its rows, in whatever order, which cannot fail. It is little for each, and
+// so they are to be twice as many as elsewhere: two workers on a Xeon take 1.4 of the time that ClipNorm takes one for 8,192 rows of
+// 1,000,000 x 64, 0.67 for 32,768, and 1.1, 0.75 and 0.57 for 1,024, 2,048 and 8,192 ids of 50,257 x 768.
+func (g *Gradient) share(what task) {
+	n, workers := len(g.ids), g.workers
+	if n == 0 {
+		return
+	}
+	if n < 2*parallelElements(g.table, g.dim, workers)/g.dim {
+		workers = 1
+	}
+	_ = g.start(what, workers, n)
+}
+
+func (g *Gradient) start(what task, workers, n int) error {
+	g.task = what
 	if g.self != g { // it is new, or has been moved
 		g.crew, g.self = work.New(g.do), g
 	}
-	return g.crew.Do(workers, len(g.batch.at), leastRows(g.dim))
+	return g.crew.Do(workers, n, leastRows(g.dim))
 }
 
-// do does the groups that begin in a range of places.
+// do does a range of rows, or the groups that begin in a range of places.
 func (g *Gradient) do(lo, hi int) error {
+	switch g.task {
+	case squareRows:
+		forward.SquaredNorms(g.norms[lo:hi], g.rows(lo, hi), nil)
+		return nil
+	case scaleRows:
+		rowvec.Scale(g.rows(lo, hi).Data, g.alpha)
+		return nil
+	}
 	lo, hi = g.batch.span(lo, hi)
 	if g.task != sumInto {
 		return g.batch.pieces(lo, hi, g)

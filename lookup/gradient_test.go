@@ -581,7 +581,7 @@ func TestStepBags(t *testing.T) {
 func stepBags(t *testing.T) {
 	t.Helper()
 	n := 0
-	for _, dim := range []int{1, 6, 33, 768} {
+	for _, dim := range []int{1, 6, 33, 64, 128, 768} {
 		for _, m := range []lookup.Method{
 			lookup.SGD{WeightDecay: 0.1}, lookup.SGD{Rate: 0.5}, lookup.Adagrad{RateDecay: 0.5}, lookup.RowAdagrad{Initial: 1},
 			lookup.AdamW{WeightDecay: 0.25, Rate: 0.5},
@@ -619,6 +619,12 @@ func stepBags(t *testing.T) {
 				if pooling == lookup.Sum {
 					step("weighted", ragged.Weighted(fill(newMatrix(t, 1, 700), 5).Data), 8)
 				}
+				var once []int // each, and so straight to the table with the row of a bag
+				for id := range 90 {
+					once = append(once, id*7%90)
+				}
+				step("ids once, bags of 10", lookup.Batch(once, 10), 9)
+				step("ids once, bags of 2", lookup.Batch(once, 2), 45)
 				step("ids once, of bags 0, 0 and 2", lookup.RaggedFrom([]int{5, 1, 8}, []int{0, 2, 2}), 3)
 				step("nothing but padding", lookup.Batch([]int{padded, padded}, 1), 2)
 				step("none", lookup.RaggedFrom([]int{}, []int{0, 0}), 2)

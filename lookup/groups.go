@@ -329,7 +329,7 @@ func (s *sums) pieces(lo, hi int, u interface {
 // singles are the ids of a batch that occur once, in the order of the batch.
 type singles struct {
 	ids    []int
-	places []int // where they stand in it
+	places []int // where they stand in it, or the bags that they stand in
 }
 
 // take takes the ids that occur once out of the groups of a batch of n ids with rows of so many columns, or none where that

@@ -24,11 +24,12 @@ var limitPasses = sync.Pool{New: func() any {
 	return p
 }}
 
-// renormalise scales the rows that ids choose, each once, if their norm exceeds the limit. All ids have been checked.
-func (e *Embedding) renormalise(op string, ids view) error {
+// renormalise scales the rows that ids choose, each once, if their norm exceeds the limit, before a pass for which several workers pay
+// from so many elements on. All ids have been checked.
+func (e *Embedding) renormalise(op string, ids view, elements int) error {
 	p := limitPasses.Get().(*limitPass)
 	defer limitPasses.Put(p)
-	elements, least := e.parallelElements(), leastRows(e.Dim())
+	least := leastRows(e.Dim())
 	if e.norm != 1 && e.norm != 2 && !math.IsInf(e.norm, 1) {
 		elements, least = elements/powerTimes, max(1, least/powerTimes)
 	}

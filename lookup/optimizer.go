@@ -146,7 +146,7 @@ func (r *rule) epsilonAt(t int) float64 {
 	return float64(r.epsilon * math.Sqrt(1-power(r.beta2, t)))
 }
 
-// Optimizer changes a table by gradients, row-sparse ones, those of batches or dense ones: only the rows that a gradient holds, or
+// Optimizer changes a table by gradients, row-sparse ones, those of batches and bags, or dense ones: only the rows that a gradient holds, or
 // that are no zeros in a dense one, and what the method keeps of them, are read and written. What an update computes has the same
 // bits on every machine and for any number of workers. A step must not be taken while anything else uses the table. An Optimizer must
 // not be copied: a copy shares its memory.
@@ -303,7 +303,7 @@ func (o *Optimizer) StepDense(grad rowvec.Matrix) error {
 		return err
 	}
 	o.grads, o.dense = grad, true
-	return o.run(table.Rows, o.workersFor(table.Rows))
+	return o.run(table.Rows, o.workersFor(table.Rows, parallelElements))
 }
 
 // apart reports a matrix that a step reads which shares memory with the table or a state.
@@ -342,7 +342,7 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	if e.frozen { // its gradient has no rows
 		return o.run(0, 1)
 	}
-	f, workers := factors{alpha: e.scale, counts: e.byFrequency}, o.workersFor(n)
+	f, workers := factors{alpha: e.scale, counts: e.byFrequency}, o.workersFor(n, parallelElements)
 	if err := o.batch.group(op, in.ids, e.padding, e.Vocab(), workers); err != nil {
 		return err
 	}
@@ -355,10 +355,11 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	return o.runBatch(op, workers)
 }
 
-// StepBags takes a step with the gradient that b.BackwardSparse gives for bags, without ever holding it, but for that of maxima: it is
-// to bags what StepBatch is to tokens, with rows that are applied as they are where bags are sums without weights and gradients not
-// by frequency. The table of b must be the optimizer's. On a Xeon, passes of sums over bags and a step took 0.49 to 0.96 (SGD), 0.59 to
-// 0.94 (Adagrad) and 0.64 to 0.98 (Adam) of the time that they take with a Gradient.
+// StepBags takes a step with the gradient that b.BackwardSparse gives for bags, without ever holding it, but for that of maxima, whose
+// memory the optimizer keeps: it is to bags what StepBatch is to tokens, with rows that are applied as they are where bags are sums
+// without weights and gradients not by frequency. The table of b must be the optimizer's and, for maxima, as it was in Forward. On a
+// Xeon, passes of sums over bags and a step took 0.49 to 0.96 (SGD), 0.59 to 0.94 (Adagrad) and 0.64 to 0.98 (Adam) of the time that
+// they take with a Gradient.
 func (o *Optimizer) StepBags(b *Bag, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Optimizer.StepBags"
 	if b == nil {
@@ -378,10 +379,7 @@ func (o *Optimizer) StepBags(b *Bag, in Input, dOut rowvec.Matrix) error {
 	if e.frozen {
 		return o.run(0, 1)
 	}
-	s, workers := &o.batch, o.workers
-	if n < b.parallelElements()/e.Dim() {
-		workers = 1
-	}
+	s, workers := &o.batch, o.workersFor(n, bagElements)
 	if err := s.group(op, in.ids, e.padding, e.Vocab(), workers); err != nil {
 		return err
 	}
@@ -466,22 +464,22 @@ func (o *Optimizer) run(n, workers int) error {
 	return err
 }
 
-// workersFor returns how many workers share n rows, or places.
-func (o *Optimizer) workersFor(n int) int {
+// workersFor returns how many workers share n rows, or places, of which elements says from how many on several pay.
+func (o *Optimizer) workersFor(n int, elements func(vocab, dim, workers int) int) int {
 	table := o.parameter.Value
-	if n < parallelElements(table.Rows, table.Cols, o.workers)/table.Cols {
+	if n < elements(table.Rows, table.Cols, o.workers)/table.Cols {
 		return 1
 	}
 	return o.workers
 }
 
-// workersOf returns how many workers share the rows of a gradient: those that have added it up, or so many rows, as
-// tuning.ParallelElements explains.
+// workersOf returns how many workers share the rows of a gradient: several if several have added it up, and otherwise for so many
+// rows, which may be those of bags.
 func (o *Optimizer) workersOf(g *Gradient) int {
-	if g.shared {
+	if g.workers > 1 {
 		return o.workers
 	}
-	return o.workersFor(len(g.ids))
+	return o.workersFor(len(g.ids), bagElements)
 }
 
 // update returns what kernels have to be told of step t, counted from 1.

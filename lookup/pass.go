@@ -138,8 +138,8 @@ func (e *Embedding) workersFor(n, elements int) int {
 }
 
 // parallelElements is the size from which on workers pay in whatever reads or changes rows of a table: tuning.ParallelElements, or half of
-// it where no cache holds the table, and three quarters of that for four workers or more. It is one size for all of a pass, for the reason
-// that is there.
+// it where no cache holds the table, and three quarters of that for four workers or more. It is one size for all of a pass:
+// tuning.ParallelElements says why.
 func parallelElements(vocab, dim, workers int) int {
 	elements := tuning.ParallelElements
 	if cold(vocab, dim) {
@@ -160,14 +160,14 @@ func cold(vocab, dim int) bool { return vocab*dim > tuning.ColdBytes/4 }
 // more than to go over the ids. Two workers were 0.67 to 1.06 times as fast as one on two cores of a Xeon at 1.5 Mi elements of
 // 10,000 x 64, and 1.05 to 1.5 times at 8 Mi.
 func (e *Embedding) denseElements() int {
-	if e.cached() {
+	if cached(e.Vocab(), e.Dim()) {
 		return 3 * tuning.ParallelElements
 	}
 	return 2 * e.parallelElements()
 }
 
-// cached reports whether a second-level cache holds the table, or nearly.
-func (e *Embedding) cached() bool { return e.Vocab()*e.Dim() <= 3*tuning.CachedBagBytes/4 }
+// cached reports whether a second-level cache holds a table, or nearly.
+func cached(vocab, dim int) bool { return vocab*dim <= 3*tuning.CachedBagBytes/4 }
 
 // forwardAtOnce has one kernel do all of a forward pass, with checks of its own, where that is all there is to it, and reports
 // whether it has: one worker, no more than positions to add, and those in a table. Whatever is not plainly in order is left to
@@ -264,7 +264,7 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 		if err := in.apart(op, "token table", tokens.weight); err != nil {
 			return err
 		}
-		if err := tokens.renormalise(op, in.ids); err != nil {
+		if err := tokens.renormalise(op, in.ids, tokens.parallelElements()); err != nil {
 			return err
 		}
 	}

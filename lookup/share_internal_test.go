@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -19,55 +20,140 @@ func TestLowerShares(t *testing.T) {
 	}
 }
 
-// TestWholePassShared: whatever of a pass reads or changes rows of a table is shared from the same size on, and a step by a gradient as
-// the batch was that is in it, of however few rows.
+// TestWholePassShared: whatever of a pass reads or changes rows of a table is shared from the same size on, of bags another one, and a
+// step by a gradient as the batch was that is in it, of however few rows.
 func TestWholePassShared(t *testing.T) {
-	defer func(parallel, cold int) { tuning.ParallelElements, tuning.ColdBytes = parallel, cold }(tuning.ParallelElements, tuning.ColdBytes)
-	const vocab, dim = 40, 16
-	tuning.ParallelElements = 64 * dim
+	defer func(parallel, cold, cached, least int) {
+		tuning.ParallelElements, tuning.ColdBytes, tuning.CachedBagBytes, tuning.LeastElements = parallel, cold, cached, least
+	}(tuning.ParallelElements, tuning.ColdBytes, tuning.CachedBagBytes, tuning.LeastElements)
+	const vocab, dim = 400, 16
+	tuning.ParallelElements, tuning.LeastElements = 64*dim, dim
+	dOut, err := rowvec.NewMatrix(vocab, dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart := make([]int, vocab)
+	for i := range apart {
+		apart[i] = i
+	}
 	for _, x := range []struct {
-		cold         bool
-		workers, ids int
-	}{{false, 2, 64}, {true, 2, 32}, {false, 3, 64}, {false, 4, 48}, {true, 4, 24}} {
-		tuning.ColdBytes = 4 * vocab * dim
+		cold, cached bool
+		workers      int
+		ids, bagged  int // from which on they are shared, and those of bags
+	}{
+		{false, false, 2, 64, 128}, {true, false, 2, 32, 48}, {false, true, 3, 64, 256}, {false, false, 4, 48, 96}, {true, false, 4, 24, 36},
+	} {
+		tuning.ColdBytes, tuning.CachedBagBytes = 4*vocab*dim, 0
 		if x.cold {
 			tuning.ColdBytes -= 4
+		}
+		if x.cached {
+			tuning.CachedBagBytes = 4 * vocab * dim
 		}
 		e, err := NewEmbedding(vocab, dim, Workers(x.workers))
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := e.NewOptimizer(SGD{Rate: 1})
+		bag, err := NewBag(e, Sum)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n, want := range map[int]int{x.ids - 1: 1, x.ids: x.workers} {
-			if f, s := e.workersFor(n, e.parallelElements()), o.workersFor(n); f != want || s != want {
-				t.Errorf("%+v, %d ids: %d workers look up, %d change, want %d", x, n, f, s, want)
-			}
-			ids, grad := make([]int, n), e.NewGradient() // one row
-			dOut, err := rowvec.NewMatrix(n, dim)
+		o, err := NewOptimizer(e.Parameters()[0], SGD{Rate: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.workers = x.workers
+		ranges := 0
+		o.crew, o.self = work.New(func(lo, hi int) error { ranges++; return nil }), o
+		shared := func(what string, n int, err error, want bool) {
+			t.Helper()
 			if err != nil {
 				t.Fatal(err)
 			}
-			add := func(ids []int, want int) {
-				t.Helper()
-				rows := dOut
-				rows.Rows = len(ids)
-				if err := e.BackwardSparse(grad, Sequence(ids), rows); err != nil {
+			if (ranges > 1) != want {
+				t.Errorf("%+v, %s of %d ids: %d ranges", x, what, n, ranges)
+			}
+			ranges = 0
+		}
+		grad := e.NewGradient()
+		rows := func(n int) rowvec.Matrix { m := dOut; m.Rows = n; return m }
+		for _, n := range []int{x.ids - 1, x.ids, x.bagged - 1, x.bagged} {
+			for _, ids := range [][]int{apart[:n], make([]int, n)} {
+				several := n >= x.ids
+				if got := e.workersFor(n, e.parallelElements()) > 1; got != several {
+					t.Errorf("%+v, %d ids: shared %v", x, n, got)
+				}
+				shared("StepBatch", n, o.StepBatch(e, Sequence(ids), rows(n)), several)
+				grad.Clear()
+				err := e.BackwardSparse(grad, Sequence(ids), rows(n))
+				shared("Step", n, errors.Join(err, o.Step(grad)), several && grad.Len() > 1)
+				if got := o.workersOf(grad) > 1; got != several {
+					t.Errorf("%+v, a gradient of %d ids: shared %v", x, n, got)
+				}
+
+				in, bags := Batch(ids, n), rows(1)
+				several = n >= x.bagged
+				if got := e.workersFor(n, bag.parallelElements()) > 1; got != several {
+					t.Errorf("%+v, bags of %d ids: shared %v", x, n, got)
+				}
+				shared("StepBags", n, o.StepBags(bag, in, bags), several)
+				grad.Clear()
+				if err := bag.BackwardSparse(grad, in, bags); err != nil {
 					t.Fatal(err)
 				}
-				if got := o.workersOf(grad); got != want {
-					t.Errorf("%+v, %d ids: %d workers for the gradient, want %d", x, n, got, want)
+				if got := o.workersOf(grad) > 1; got != several {
+					t.Errorf("%+v, a gradient of bags of %d ids: shared %v", x, n, got)
 				}
 			}
-			add(ids, want)
-			add(ids[:1], want)
-			grad.Clear()
-			add(ids[:1], 1)
-			add(ids, want)
 		}
 	}
+}
+
+// TestSharedNoMore: what several workers have added does not matter any more once it is gone, nor what they have refused or left out.
+func TestSharedNoMore(t *testing.T) {
+	defer tuning.Lower()()
+	e, err := NewEmbedding(50, 16, Workers(3), Padding(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := e.NewGradient()
+	dOut, err := rowvec.NewMatrix(40, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]int, 40)
+	several := func(what string, err error, want int) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.workers != want {
+			t.Errorf("%s: %d workers, want %d", what, g.workers, want)
+		}
+	}
+	one := rowvec.Matrix{Rows: 1, Cols: 16, Stride: 16, Data: make([]float32, 16)}
+	several("a batch", e.BackwardSparse(g, Sequence(ids), dOut), 3)
+	several("and a row", AddRows(g, []int{1}, 1, one), 3)
+	g.Clear()
+	several("a row", AddRows(g, []int{1}, 1, one), 1)
+	g.Clear()
+	g.CheckFinite(true)
+	dOut.Data[5] = float32(math.Inf(1))
+	if err := e.BackwardSparse(g, Sequence(ids), dOut); err == nil {
+		t.Fatal("no error")
+	}
+	several("a row behind what is refused", AddRows(g, []int{1}, 1, one), 1)
+	if err := e.BackwardSparse(g, Sequence(ids), dOut); err == nil {
+		t.Fatal("no error")
+	}
+	several("what is refused behind a row", nil, 1)
+	g.Clear()
+	for i := range ids {
+		ids[i] = 7
+	}
+	several("padding", e.BackwardSparse(g, Sequence(ids), dOut), 3)
+	several("a row behind padding", AddRows(g, []int{1}, 1, one), 1)
+	several("a dense gradient", g.SetDense(rowvec.Matrix{Rows: 50, Cols: 16, Stride: 16, Data: make([]float32, 800)}), 0)
 }
 
 // TestNorms holds norms to sums in their order, and has what is no number in them.

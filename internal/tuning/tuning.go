@@ -53,10 +53,11 @@ func Large(elements int) bool { return elements >= StreamBytes/4 }
 // Layers with positions gain from 1.02 to 1.72 at 1 Mi and from 1.11 to 1.89 at 2 Mi. Here and below, it is worse where the system
 // has both threads share a core, which it did in 4 to 76 percent of the calls of six runs.
 //
-// A pass of training is shared as a whole or not at all: rows that one worker changes while they lie in the caches of others, which looked
-// them up, take it longer than if it had done both. Times of one worker over those of w in passes of a lookup and a step by the batch, with the
-// lookup alone shared and with both, and of a lookup, a gradient and a step by that, with the first, the first two and all of them shared;
-// on two cores of a Xeon and on 16 of another, at 512 Ki elements (768 Ki of 50,257 x 768, 1 Mi of 50,257 x 64), medians of 27 and 21:
+// A pass of training by sparse gradients is shared as a whole or not at all: rows that one worker changes while they lie in the caches of
+// others, which looked them up, take it longer than if it had done both. Times of one worker over those of w in passes of a lookup and a
+// step by the batch, with the lookup alone shared and with both, and of a lookup, a gradient and a step by that, with the first, the first
+// two and all of them shared; on two cores of a Xeon and on 16 of another, at 512 Ki elements (768 Ki of 50,257 x 768, 1 Mi of
+// 50,257 x 64), medians of 27 and 21:
 //
 //	                       w  SGD: uniform  Zipf        Adagrad: uniform  Zipf             Adagrad by gradient, Zipf
 //	1,000,000 x 64         2  0.88 1.28     0.79 1.14   0.83 1.40         0.83 1.22        0.81 0.89 1.04
@@ -69,9 +70,9 @@ func Large(elements int) bool { return elements >= StreamBytes/4 }
 //	50,257 x 64            2  1.10 1.43     1.04 1.24   1.16 1.60         0.99 1.17        0.95 1.00 1.12
 //	                      16  1.06 1.45     1.17 1.44   1.18 2.05         0.98 1.47        0.87 0.94 1.16
 //
-// So lookups, gradients and steps have one size, and what a gradient holds is changed by as many workers as have added it up, though
-// fewer rows are left of a batch with Zipf ids. Four workers or more pay from three quarters of it on. Times of one over those of 4 and of
-// 16 on the 16 cores, for 384 Ki elements of 1,000,000 rows and of 50,257 x 768, and 768 Ki of the others:
+// So lookups, gradients and steps have one size, and what a gradient holds is changed by several workers if several have added it up,
+// though fewer rows are left of a batch with Zipf ids. Four workers or more pay from three quarters of it on. Times of one over those of
+// 4 and of 16 on the 16 cores, for 384 Ki elements of 1,000,000 rows and of 50,257 x 768, and 768 Ki of the others:
 //
 //	                   lookups: uniform  Zipf       SGD                   Adagrad
 //	1,000,000 x 64     1.91 1.85  1.33 1.35         1.14 0.99  1.12 0.95  1.04 0.88  0.96 0.96
@@ -84,8 +85,8 @@ func Large(elements int) bool { return elements >= StreamBytes/4 }
 var ParallelElements = 1 << 20
 
 // ColdBytes is the size of a table above which half as many elements are shared: no cache holds it, or only one that is as slow.
-// Lookups in a table of 1,000,000 x 64 by 2, 4 and 16 workers were 1.5, 2.1 and 2.1 times as fast as by one at 512 Ki elements, and 1.3, 1.6 and
-// 1.7 times at 256 Ki, but on the two cores 1.3, and 0.99 or, with Zipf ids, 0.82.
+// Lookups in a table of 1,000,000 x 64 by 2, 4 and 16 workers were 1.5, 2.1 and 2.1 times as fast as by one at 512 Ki elements, and 1.3,
+// 1.6 and 1.7 times at 256 Ki, but on the two cores 1.3, and 0.99 or, with Zipf ids, 0.82.
 var ColdBytes = 64 << 20
 
 // ParallelRotaryElements is the same for rotary positions: at 1, 2 and 4 Mi elements 0.93, 1.00 and 1.72 with 768 columns, 0.83,
