@@ -157,11 +157,14 @@ func (a updateArgs) runChunks(k updateOp, n int) int {
 	if a.abreast {
 		rows &^= 3
 	}
-	all := a
+	all, moving := a, a.rowArgs
+	if all.places != nil { // rows of grad are where these say, and there may be fewer than ids
+		moving.linearStride = 0
+	}
 	for first := 0; ; first += a.n {
-		a.rowArgs = all.chunk(first, rows, n)
+		a.rowArgs = moving.chunk(first, rows, n)
 		if all.places != nil {
-			a.linear = all.linear
+			a.linearStride = all.linearStride
 			a.places = (*int)(unsafe.Add(unsafe.Pointer(all.places), uintptr(first)*unsafe.Sizeof(first)))
 		}
 		if done := a.do(k); done < a.n || first+a.n == n {

@@ -19,7 +19,7 @@ func (e *Embedding) ClearGradient(grad rowvec.Matrix, in Input) error {
 // same input: see Embedding.ClearGradient.
 func (l *Layer) ClearGradients(grads []rowvec.Matrix, in Input) error {
 	const op = "lookup.Layer.ClearGradients"
-	all, err := assign(op, l, grads)
+	all, err := assign(op, l, "len(grads)", grads)
 	if err != nil {
 		return err
 	}

@@ -366,6 +366,21 @@ func addPasses[I rowvec.ID](calls map[string]func() *misuse.Call, suffix string)
 		return c
 	})
 
+	inputs("Layer.StepTrain", func(a *args, in func() lookup.Input) *misuse.Call {
+		l := layer(a)
+		optimizers := must(l.NewOptimizers(lookup.Adam{}))
+		return &misuse.Call{Args: []misuse.Arg{arg("dOut", &a.dst), arg("step", &a.step)}, Do: func() error {
+			return l.StepTrain(optimizers, in(), a.dst, a.step)
+		}, Also: []misuse.Spoil{
+			{Name: "optimizers=nil", Do: func() { optimizers = nil }},
+			{Name: "optimizers-1", Do: func() { optimizers = optimizers[:4] }},
+			{Name: "optimizers[2]=nil", Do: func() { optimizers[2] = nil }},
+			{Name: "optimizers of another layer", Do: func() { optimizers = must(layer(a).NewOptimizers(lookup.Adam{})) }},
+			{Name: "dOut is the table", Do: func() { a.dst.Data = a.table.Data }},
+			{Name: "dOut is the state", Do: func() { a.dst.Data = optimizers[0].State()[1].Value.Data }},
+		}}
+	})
+
 	bags := func(name string, call func(a *args) *misuse.Call) {
 		arguments(name, func(a *args) *misuse.Call {
 			a.dst = filled(3, dim)

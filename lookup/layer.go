@@ -230,8 +230,8 @@ func (l *Layer) parameter(k int) rowvec.Matrix {
 	return l.tokens.weight
 }
 
-// assign returns what list has for each of Parameters, by parameter. What it returns has no need of the heap.
-func assign[T any](op string, l *Layer, list []T) (all perParameter[T], err error) {
+// assign returns what list, called name, has for each of Parameters, by parameter. What it returns has no need of the heap.
+func assign[T any](op string, l *Layer, name string, list []T) (all perParameter[T], err error) {
 	n := 0
 	for k := range all {
 		if l.has(k) {
@@ -241,7 +241,7 @@ func assign[T any](op string, l *Layer, list []T) (all perParameter[T], err erro
 			n++
 		}
 	}
-	return all, check.Equal(op, "len(grads)", len(list), n)
+	return all, check.Equal(op, name, len(list), n)
 }
 
 // Parameters returns the table of tokens, that of positions if they are learned, that of segments if there are any, and the
@@ -303,7 +303,7 @@ func (l *Layer) Mask(step uint64) rowvec.Mask {
 // be as they were in that.
 func (l *Layer) Backward(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Layer.Backward"
-	all, err := assign(op, l, grads)
+	all, err := assign(op, l, "len(grads)", grads)
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func (l *Layer) Backward(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix) er
 // of which rowvec.Dropout has dropped the same elements, and scaled the others. dOut is not written to.
 func (l *Layer) BackwardTrain(grads []rowvec.Matrix, in Input, dOut rowvec.Matrix, step uint64) error {
 	const op = "lookup.Layer.BackwardTrain"
-	all, err := assign(op, l, grads)
+	all, err := assign(op, l, "len(grads)", grads)
 	if err != nil {
 		return err
 	}

@@ -165,6 +165,7 @@ type Optimizer struct {
 	dense  bool           // grads are of all rows, of which some may be zeros
 	batch  sums
 	once   singles // what of the batch needs no sum
+	buffer []int   // for what is not in the input: positions, or types
 	crew   *work.Crew
 	self   *Optimizer // whose the crew is
 }
@@ -329,8 +330,8 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	if e == nil {
 		return check.Nil(op, "embedding")
 	}
-	if err := o.owns(op, e); err != nil {
-		return err
+	if !o.owns(e.weight) {
+		return check.Value(op, "the table of the embedding", "another one", "that of the optimizer")
 	}
 	if err := in.check(op, e.Vocab()); err != nil {
 		return err
@@ -342,16 +343,21 @@ func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error 
 	if e.frozen { // its gradient has no rows
 		return o.run(0, 1)
 	}
-	f, workers := factors{alpha: e.scale, counts: e.byFrequency}, o.workersFor(n, parallelElements)
-	if err := o.batch.group(op, in.ids, e.padding, e.Vocab(), workers); err != nil {
+	return o.stepTerms(op, e.alone.terms(token, &in, dOut, rowvec.Mask{}, nil, nil), o.workersFor(n, parallelElements))
+}
+
+// stepTerms takes a step with the gradient that terms add up to.
+func (o *Optimizer) stepTerms(op string, t terms, workers int) error {
+	s, table := &o.batch, o.parameter.Value
+	if err := s.group(op, t.ids, t.except, table.Rows, workers); err != nil {
 		return err
 	}
 	o.once.ids = o.once.ids[:0]
-	if f.alpha == 1 {
-		o.once.take(&o.batch.groups, n, e.Dim())
+	if t.factors.alpha == 1 && t.mask.Threshold() == 0 {
+		o.once.take(&s.groups, t.ids.n, table.Cols)
 	}
-	o.batch.rows = dOut
-	o.batch.weigh(f)
+	s.rows, s.mask = t.rows, t.mask
+	s.weigh(t.factors)
 	return o.runBatch(op, workers)
 }
 
@@ -366,8 +372,11 @@ func (o *Optimizer) StepBags(b *Bag, in Input, dOut rowvec.Matrix) error {
 		return check.Nil(op, "bag")
 	}
 	e := b.tokens
-	if err := o.owns(op, e); err != nil {
-		return err
+	if e == nil { // of a zero Bag
+		return check.Nil(op, "the embedding of the bag")
+	}
+	if !o.owns(e.weight) {
+		return check.Value(op, "the table of the embedding", "another one", "that of the optimizer")
 	}
 	if err := b.check(op, &in); err != nil {
 		return err
@@ -402,17 +411,10 @@ func (o *Optimizer) StepBags(b *Bag, in Input, dOut rowvec.Matrix) error {
 	return o.runBatch(op, workers)
 }
 
-// owns reports an embedding whose table is not the optimizer's.
-func (o *Optimizer) owns(op string, e *Embedding) error {
-	same := false
-	if e != nil { // it is, of a zero Bag
-		w, table := e.weight, o.parameter.Value
-		same = w.Rows == table.Rows && w.Cols == table.Cols && w.Stride == table.Stride && &w.Data[0] == &table.Data[0]
-	}
-	if !same {
-		return check.Value(op, "the table of the embedding", "another one", "that of the optimizer")
-	}
-	return nil
+// owns reports whether a table is the optimizer's.
+func (o *Optimizer) owns(m rowvec.Matrix) bool {
+	table := o.parameter.Value
+	return m.Rows == table.Rows && m.Cols == table.Cols && m.Stride == table.Stride && &m.Data[0] == &table.Data[0]
 }
 
 // checkBatch checks what steps by a batch have in common, where dOut is to have so many rows.

@@ -550,7 +550,7 @@ func TestSparseNoAllocation(t *testing.T) {
 	ids, _ := randomIDs[int64](n)
 	dOut := fill(newMatrix(t, n, dim), 1)
 	for kind, layer := range layers(t, dim, 3, lookup.Dropout(0.1, 1)) {
-		grads := layer.NewSparseGradients()
+		grads, optimizers := layer.NewSparseGradients(), must(layer.NewOptimizers(lookup.Adam{}))
 		for name, in := range map[string]lookup.Input{
 			"batch":     lookup.Batch(ids, 350),
 			"ragged":    lookup.Ragged(ids, []int{0, 300, 300, 700}).Types(count(n, types, 0)),
@@ -564,6 +564,9 @@ func TestSparseNoAllocation(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := layer.BackwardSparseTrain(grads, in, dOut, 1); err != nil {
+					t.Fatal(err)
+				}
+				if err := layer.StepTrain(optimizers, in, dOut, 1); err != nil {
 					t.Fatal(err)
 				}
 			})

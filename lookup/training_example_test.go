@@ -124,6 +124,17 @@ func ExampleLayer_BackwardSparseTrain() {
 	// Output: [1] [0 0 0 2] <nil>
 }
 
+func ExampleLayer_StepTrain() {
+	layer := smallLayer()
+	optimizers, err := layer.NewOptimizers(lookup.SGD{Rate: 0.5})
+	if err != nil {
+		panic(err)
+	}
+	err = layer.StepTrain(optimizers, lookup.Sequence([]int{1, 1}).From(7), ramp(4, 1, 2), 0)
+	fmt.Println(layer.Tokens().Weight().Row(1), layer.Parameters()[1].Value.Row(8), err)
+	// Output: [-0.5 0.5 1.5 2.5] [799 799 799 799] <nil>
+}
+
 func ExampleNewGradient() {
 	g, err := lookup.NewGradient(50257, 768)
 	fmt.Println(g.Len(), err)

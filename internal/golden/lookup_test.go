@@ -68,6 +68,7 @@ func lookupPieces() []piece {
 		{"lookup.Gradient", gradient},
 		{"lookup.Optimizer, dense", stepDense},
 		{"lookup.Optimizer, bags", stepBags},
+		{"lookup.Layer, steps", stepTrain},
 		{"lookup.Save", save},
 		{"lookup.LoadSome", loadSome},
 	}
@@ -299,6 +300,27 @@ var methods = []lookup.Method{
 	lookup.RowAdagrad{Rate: 0.1, RateDecay: 0.3, Initial: 0.2, Epsilon: 1e-7},
 	lookup.Adam{Rate: 0.01, Beta1: 0.8, Beta2: 0.95, Epsilon: 1e-6},
 	lookup.AdamW{Rate: 0.01, Beta1: 0.8, Beta2: 0.95, Epsilon: 1e-6, WeightDecay: 0.1},
+}
+
+// stepTrain takes steps of layers that have everything, with dropout and without.
+func stepTrain(r *run) {
+	for _, dim := range widths {
+		for _, p := range []float64{0, 0.2} {
+			for _, method := range methods {
+				e := r.table(dim, lookup.Padding(padding))
+				l := must(lookup.NewLayer(e, must(positional.LearnedFrom(r.matrix(limit, dim))),
+					lookup.Segments(must(lookup.FromMatrix(r.matrix(types, dim)))), lookup.LayerNorm(1e-5), lookup.Dropout(p, 9)))
+				optimizers := must(l.NewOptimizers(method))
+				for step, in := range r.inputs() {
+					r.ok(l.StepTrain(optimizers, in.Input, r.matrix(in.Len(), dim), uint64(step)))
+				}
+				r.parameters(l.Parameters())
+				for _, o := range optimizers {
+					r.parameters(o.State())
+				}
+			}
+		}
+	}
 }
 
 // stepBags takes steps of bags of every kind.

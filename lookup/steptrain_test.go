@@ -1,0 +1,122 @@
+package lookup_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
+)
+
+// TestStepTrain: it has the bits of gradients and steps apart, whatever a layer consists of.
+func TestStepTrain(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		stepTrains(t)
+		defer tuning.Lower()()
+		stepTrains(t)
+	})
+}
+
+func stepTrains(t *testing.T) {
+	t.Helper()
+	methods := []lookup.Method{
+		lookup.SGD{Rate: 0.5}, lookup.Adagrad{RateDecay: 0.5}, lookup.RowAdagrad{Initial: 1}, lookup.AdamW{WeightDecay: 0.25, Rate: 0.5},
+		lookup.SGD{WeightDecay: 0.1},
+	}
+	tokens := [][]lookup.Option{{lookup.Padding(padded)}, {lookup.Scaled()}, {lookup.ScaleGradByFrequency()}, {lookup.Frozen()}}
+	n := 0
+	for _, dim := range []int{1, 33, 300} {
+		for _, positions := range []string{"none", "learned", "sinusoidal"} {
+			for parts := range 8 { // segments, normalisation, dropout
+				n++
+				if isatest.Few() && n%3 != 0 {
+					continue
+				}
+				layer := func() *lookup.Layer {
+					e := must(lookup.NewEmbedding(vocab, dim, append(tokens[n%4], lookup.Workers(1+n%3))...))
+					var options []lookup.LayerOption
+					if parts&1 != 0 {
+						options = append(options, lookup.Segments(must(lookup.NewEmbedding(types, dim, lookup.Padding(n%types)))))
+					}
+					if parts&2 != 0 {
+						options = append(options, lookup.LayerNorm(1e-5))
+					}
+					if parts&4 != 0 {
+						options = append(options, lookup.Dropout(0.3, 9))
+					}
+					return must(lookup.NewLayer(e, must(positional.New(positions, 1000, dim, 5)), options...))
+				}
+				a, b := layer(), layer()
+				method := methods[n%len(methods)]
+				oa, ob, grads := must(a.NewOptimizers(method)), must(b.NewOptimizers(method)), a.NewSparseGradients()
+				for step, batch := range batches() {
+					dOut := fill(newMatrix(t, batch.in.Len(), dim), uint64(step))
+					err := a.BackwardSparseTrain(grads, batch.in, dOut, uint64(step))
+					for k, g := range grads {
+						err = errors.Join(err, oa[k].Step(g))
+						g.Clear()
+					}
+					if err := errors.Join(err, b.StepTrain(ob, batch.in, dOut, uint64(step))); err != nil {
+						t.Fatal(err)
+					}
+					for k, p := range a.Parameters() {
+						what := fmt.Sprintf("%v, %T, %s: %s", a, method, batch.name, p.Name)
+						compare(t, what, b.Parameters()[k].Value, p.Value)
+						for i, s := range oa[k].State() {
+							compare(t, what+", state", ob[k].State()[i].Value, s.Value)
+						}
+						if got, want := ob[k].Steps(), oa[k].Steps(); got != want {
+							t.Errorf("%s: %d steps, want %d", what, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestStepTrainMisuse: the error says what is wrong, and nothing has changed.
+func TestStepTrainMisuse(t *testing.T) {
+	const dim = 4
+	layer := func() *lookup.Layer {
+		return must(lookup.NewLayer(must(lookup.NewEmbedding(10, dim)), must(positional.NewLearned(8, dim, 1)), lookup.LayerNorm(1e-5)))
+	}
+	l, other := layer(), layer()
+	o, others := must(l.NewOptimizers(lookup.Adam{})), must(other.NewOptimizers(lookup.Adam{}))
+	in, out := lookup.Sequence([]int{1, 2, 3}), fill(newMatrix(t, 3, dim), 2)
+	state := o[1].State()[1].Value
+	state.Rows = 3
+	var before [][]float32
+	for _, p := range l.Parameters() {
+		before = append(before, append([]float32(nil), p.Value.Data...))
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{l.StepTrain(o[:3], in, out, 1), "lookup.Layer.StepTrain: len(optimizers) is 3, want 4"},
+		{l.StepTrain([]*lookup.Optimizer{o[0], nil, o[2], o[3]}, in, out, 1), "the optimizer of position.weight is nil"},
+		{l.StepTrain([]*lookup.Optimizer{o[0], others[1], o[2], o[3]}, in, out, 1), "position.weight of the layer is another one, want that of the optimizer"},
+		{l.StepTrain([]*lookup.Optimizer{o[0], o[1], o[3], o[2]}, in, out, 1), "norm.weight of the layer is another one"},
+		{l.StepTrain(o, in.From(6), out, 1), "StepTrain"},
+		{l.StepTrain(o, lookup.Sequence([]int{1, 10, 3}), out, 1), "id 10 at position 1"},
+		{l.StepTrain(o, in, newMatrix(t, 3, 5), 1), "dOut.Cols is 5, want 4"},
+		{l.StepTrain(o, in, state, 1), "lookup.Layer.StepTrain: state overlaps dOut"},
+		{must(lookup.NewLayer(l.Tokens(), nil, lookup.Dropout(0.5, 1))).StepTrain(o[:1], in, out, 1<<56), "step"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", c.err, c.want)
+		}
+	}
+	for k, p := range l.Parameters() {
+		compare(t, p.Name, p.Value, rowvec.Matrix{Rows: p.Value.Rows, Cols: dim, Stride: dim, Data: before[k]})
+		if o[k].Steps() != 0 {
+			t.Errorf("%s: %d steps", p.Name, o[k].Steps())
+		}
+	}
+}
