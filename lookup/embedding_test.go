@@ -421,11 +421,18 @@ func testUnwillingPositions(t *testing.T, dim int, unwilling error) {
 		if len(layer.Parameters()) < 3 { // without a norm, nobody asks for positions again
 			continue
 		}
+		optimizers := must(layer.NewOptimizers(lookup.SGD{Rate: 1}))
 		for _, err := range []error{
 			layer.Backward(layer.NewGradients(), in, out), layer.BackwardSparse(layer.NewSparseGradients(), in, out),
+			layer.StepTrain(optimizers, in, out, 1),
 		} {
 			if err != unwilling {
 				t.Errorf("dim %d, backward: error %v", dim, err)
+			}
+		}
+		for k, o := range optimizers {
+			if o.Steps() != 0 {
+				t.Errorf("dim %d: %d steps of %s", dim, o.Steps(), layer.Parameters()[k].Name)
 			}
 		}
 	}

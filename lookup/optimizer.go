@@ -414,7 +414,8 @@ func (o *Optimizer) StepBags(b *Bag, in Input, dOut rowvec.Matrix) error {
 // owns reports whether a table is the optimizer's.
 func (o *Optimizer) owns(m rowvec.Matrix) bool {
 	table := o.parameter.Value
-	return m.Rows == table.Rows && m.Cols == table.Cols && m.Stride == table.Stride && &m.Data[0] == &table.Data[0]
+	return m.Rows == table.Rows && m.Cols == table.Cols && m.Stride == table.Stride &&
+		len(m.Data) > 0 && &m.Data[0] == &table.Data[0]
 }
 
 // checkBatch checks what steps by a batch have in common, where dOut is to have so many rows.

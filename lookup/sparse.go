@@ -138,7 +138,7 @@ func (l *Layer) StepTrain(optimizers []*Optimizer, in Input, dOut rowvec.Matrix,
 		}
 	}
 	var norm *normGradients
-	if l.norm.on && n > 0 {
+	if l.norm.on {
 		norm = normGradientsPool.Get().(*normGradients)
 		defer normGradientsPool.Put(norm)
 		if err := norm.compute(op, l, in, table, stored, dOut, mask); err != nil {
