@@ -378,7 +378,7 @@ def berts(job, lib, v):
 
 
 def add_rows(into, ids, rows):
-    """The fastest that NumPy has for wide rows, though it is a loop. Of fewer rows than ids, each is for as many ids."""
+    """The fastest that NumPy has for wide rows, though it is a loop. Each row is for len(ids)/len(rows) ids in turn."""
     pairs = zip(ids.tolist(), rows)
     if len(rows) < len(ids):
         pairs = ((i, row) for bag, row in zip(ids.reshape(len(rows), -1).tolist(), rows) for i in bag)

@@ -42,7 +42,7 @@ type Gradient struct {
 	extra  []float32 // rows of a batch that are nobody else's
 	finite bool
 
-	workers int // the most that have added to it at a time since it was empty, who share what becomes of it
+	workers int // the most that have added to it at a time since it was empty, who share what is done with all of its rows
 
 	task  task
 	alpha float32 // of scaleRows
@@ -104,7 +104,7 @@ func (g *Gradient) Clear() {
 
 // CheckFinite has whatever adds to the gradient, or sets it, refuse sums and elements that are infinite or NaN, if on is true: they
 // return a NotFiniteError and leave the gradient as it was. Otherwise, as from the start, these are kept, as in PyTorch.
-// StepBatch, StepBags and StepDense of an Optimizer, which have no Gradient, refuse none.
+// StepBatch, StepBags and StepDense of an Optimizer and StepTrain of a Layer, which have no Gradient, refuse none.
 func (g *Gradient) CheckFinite(on bool) { g.finite = on }
 
 // NotFiniteError reports an element of a gradient that is infinite or NaN.

@@ -146,9 +146,9 @@ func (r *rule) epsilonAt(t int) float64 {
 	return float64(r.epsilon * math.Sqrt(1-power(r.beta2, t)))
 }
 
-// Optimizer changes a table by gradients, row-sparse ones, those of batches and bags, or dense ones: only the rows that a gradient holds, or
-// that are no zeros in a dense one, and what the method keeps of them, are read and written. What an update computes has the same
-// bits on every machine and for any number of workers. A step must not be taken while anything else uses the table. An Optimizer must
+// Optimizer changes a table by gradients, row-sparse ones, those of batches and bags, or dense ones: only the rows that a gradient
+// holds, or that are no zeros in a dense one, and what the method keeps of them, are read and written. What an update computes has the
+// same bits on every machine and for any number of workers. A step must not be taken while anything else uses the table. An Optimizer must
 // not be copied: a copy shares its memory.
 type Optimizer struct {
 	_         noCopy

@@ -3,6 +3,7 @@ package lookup
 import (
 	"errors"
 	"math"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -63,17 +64,16 @@ func TestWholePassShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.workers = x.workers
-		ranges := 0
-		o.crew, o.self = work.New(func(lo, hi int) error { ranges++; return nil }), o
+		var ranges atomic.Int32
+		o.crew, o.self = work.New(func(lo, hi int) error { ranges.Add(1); return nil }), o
 		shared := func(what string, n int, err error, want bool) {
 			t.Helper()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (ranges > 1) != want {
-				t.Errorf("%+v, %s of %d ids: %d ranges", x, what, n, ranges)
+			if got := ranges.Swap(0); (got > 1) != want {
+				t.Errorf("%+v, %s of %d ids: %d ranges", x, what, n, got)
 			}
-			ranges = 0
 		}
 		grad := e.NewGradient()
 		rows := func(n int) rowvec.Matrix { m := dOut; m.Rows = n; return m }

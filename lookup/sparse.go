@@ -107,11 +107,12 @@ func backwardSparse(
 }
 
 // StepTrain takes a step of each of Parameters with the gradients that BackwardSparseTrain gives for a batch, without ever holding
-// them, by the optimizers of NewOptimizers or others of these parameters, in their order. What Optimizer.StepBatch says goes for each of
-// them; the gradients are all those of the tables as they were before. Where there is no Dropout the step does not matter. All is
-// checked before the first table is changed. On a Xeon, passes over 128 to 8,192 Zipf ids of 50,257 x 768 with learned positions took
-// 0.50 to 0.84 of the time that they take with gradients, with dropout 0.79 to 0.99, and with segments and LayerNorm too 0.78 to 0.94;
-// of 1,000,000 x 64 0.90 to 1.01.
+// them, by the optimizers of NewOptimizers or others of these parameters, in their order, each of its own. The step is that of
+// ForwardTrain. What Optimizer.StepBatch says goes for each of them, but that rows of which elements are dropped are all added up first;
+// the gradients are those of the tables as they were before, and all is checked before the first table is changed. Large steps are shared
+// by as many workers as the optimizer of the tokens has. On a Xeon, passes over 128 to 8,192 Zipf ids of 50,257 x 768 with learned
+// positions took 0.51 to 0.89 of the time that they take with gradients, with dropout 0.78 to 0.96, and with segments and LayerNorm too
+// 0.71 to 0.90; of 1,000,000 x 64 0.95 to 0.99 (BenchmarkStepTrain).
 func (l *Layer) StepTrain(optimizers []*Optimizer, in Input, dOut rowvec.Matrix, step uint64) error {
 	const op = "lookup.Layer.StepTrain"
 	all, err := assign(op, l, "len(optimizers)", optimizers)
@@ -129,6 +130,11 @@ func (l *Layer) StepTrain(optimizers []*Optimizer, in Input, dOut rowvec.Matrix,
 		}
 		if o == nil {
 			return check.Nil(op, "the optimizer of "+parameterNames[k])
+		}
+		for j, other := range all[:k] {
+			if o == other {
+				return &rowvec.OverlapError{Op: op, Dst: "optimizer of " + parameterNames[k], Src: "that of " + parameterNames[j]}
+			}
 		}
 		if !o.owns(l.parameter(k)) {
 			return check.Value(op, parameterNames[k]+" of the layer", "another one", "that of the optimizer")
@@ -152,6 +158,8 @@ func (l *Layer) StepTrain(optimizers []*Optimizer, in Input, dOut rowvec.Matrix,
 		case !l.has(k):
 		case !l.learns(k) || n == 0:
 			err = o.run(0, 1)
+		case k == normWeight || k == normBias:
+			err = o.stepTerms(op, l.terms(k, &in, dOut, mask, norm, nil), 1)
 		default:
 			err = o.stepTerms(op, l.terms(k, &in, dOut, mask, norm, &o.buffer), workers)
 		}
