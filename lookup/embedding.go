@@ -90,8 +90,8 @@ func Normal(std float32, seed uint64) Option {
 	return func(s *settings) { s.xavier, s.normal, s.seed, s.std = false, true, seed, std }
 }
 
-// Padding names the id that stands for no token. Its row of a new table is zero, and no lookup of it has a gradient; as a
-// logit of an Output it has one, like any other.
+// Padding names the id that stands for no token, from 0 on and below vocab. Its row of a new table is zero, and no lookup of it has a
+// gradient; as a logit of an Output it has one, like any other.
 func Padding(id int) Option {
 	return func(s *settings) { s.padding, s.hasPadding = id, true }
 }
@@ -110,9 +110,9 @@ func ScaleGradByFrequency() Option { return func(s *settings) { s.byFrequency = 
 
 // MaxNorm has each row that a forward pass looks up scaled in place before, if its norm exceeds max: by max/(norm+1e-7),
 // once for each row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0,
-// and the largest |x| for an infinite one; p = 2 is usual. It is computed in float64, and
-// so is finite also where the squares of a row add up beyond float32, whose norm PyTorch has as infinite and makes zeros of
-// the row. max and p must be above 0 and max finite. A forward pass then writes to the table, and must not be called while
+// and the largest |x| for an infinite one; p = 2 is usual. It is computed in float64, and so is finite also where the
+// powers of a row add up beyond float32, whose norm PyTorch has as infinite and makes zeros of the row. max and p must be
+// above 0 and max finite. A forward pass then writes to the table, and must not be called while
 // anything else uses it. The row of a padding id is a row like any other there, also in a bag.
 func MaxNorm(max, p float64) Option {
 	return func(s *settings) { s.limited, s.maxNorm, s.norm = true, max, p }

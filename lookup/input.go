@@ -49,7 +49,8 @@ func Ragged[I rowvec.ID](ids []I, offsets []int) Input {
 }
 
 // RaggedFrom is Ragged with offsets that say only where sequences begin: each ends where the next one begins, and the last
-// one with the ids. It is what nn.EmbeddingBag takes without include_last_offset.
+// one with the ids. It is what nn.EmbeddingBag takes without include_last_offset; with it, offsets are those of Ragged, and would here
+// begin another sequence, of no ids.
 func RaggedFrom[I rowvec.ID](ids []I, offsets []int) Input {
 	return Input{ids: viewOf(ids), offsets: offsets, ragged: true, open: true}
 }

@@ -19,15 +19,15 @@ type Method interface {
 	rule() rule
 }
 
-// SGD is stochastic gradient descent: see rowvec.UpdateSGD. A Rate of 0 stands for 0.01.
+// SGD is stochastic gradient descent, without momentum: see rowvec.UpdateSGD. A Rate of 0 stands for 0.01.
 type SGD struct {
 	Rate        float64
 	WeightDecay float64 // of the rows of a gradient alone
 }
 
 // Adagrad is the method of Duchi, Hazan and Singer (2011) as PyTorch has it for sparse gradients: see
-// rowvec.UpdateAdagrad. The rate of step t, from 1 on, is Rate/(1+(t-1)*RateDecay). A Rate of 0 stands for 0.01, an Epsilon
-// of 0 for 1e-10.
+// rowvec.UpdateAdagrad. The rate of step t, from 1 on, is Rate/(1+(t-1)*RateDecay). There is no weight decay. A Rate of 0 stands
+// for 0.01, an Epsilon of 0 for 1e-10.
 type Adagrad struct {
 	Rate, RateDecay float64
 	Initial         float64 // what the sums of squares begin with
@@ -43,8 +43,9 @@ type RowAdagrad struct {
 }
 
 // Adam is the method of Kingma and Ba (2015) as PyTorch's SparseAdam has it: see rowvec.UpdateAdam. The running means of
-// a row change only in steps whose gradient has the row; the correction of bias is that of the number of all steps. A
-// Rate of 0 stands for 0.001, a Beta1 of 0 for 0.9, a Beta2 of 0 for 0.999, and an Epsilon of 0 for 1e-8.
+// a row change only in steps whose gradient has the row; the correction of bias is that of the number of all steps. PyTorch's Adam, which
+// adds Epsilon after that correction, is AdamW without decay, in steps whose gradients have every row. A Rate of 0 stands for 0.001,
+// a Beta1 of 0 for 0.9, a Beta2 of 0 for 0.999, and an Epsilon of 0 for 1e-8.
 type Adam struct {
 	Rate         float64
 	Beta1, Beta2 float64
@@ -182,7 +183,8 @@ func NewOptimizer(p Parameter, m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.NewOptimizer", p, m, runtime.GOMAXPROCS(0))
 }
 
-// NewOptimizer returns an optimizer of the embedding's table, with as many workers.
+// NewOptimizer returns an optimizer of the embedding's table, with as many workers. That of Embedding.Parameters is called token.weight in
+// any embedding; where a file is to hold several, give Parameters and the function NewOptimizer other names.
 func (e *Embedding) NewOptimizer(m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.Embedding.NewOptimizer", e.Parameters()[0], m, e.workers)
 }
@@ -265,7 +267,8 @@ func (o *Optimizer) SetSteps(n int) error {
 
 // State returns what the method keeps, without a copy: "sum" of Adagrad, (rows, cols), and of RowAdagrad, (rows, 1), or
 // "exp_avg" and "exp_avg_sq" of Adam and AdamW, (rows, cols); each with the name of the parameter and a dot in front.
-// With Steps, it is all that an optimizer of the same method and Rate has to be given back to go on with the same bits.
+// With Steps and Rate, it is all that an optimizer of the same method has to be given back, by SetSteps and SetRate, to go on with the
+// same bits: a method with a Rate of 0 would have its default.
 func (o *Optimizer) State() []Parameter {
 	var all []Parameter
 	for i, name := range o.rule.states {

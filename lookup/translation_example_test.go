@@ -133,6 +133,16 @@ func Example_sparseAdam() {
 	// Output: [1 1 1.9 2.1] 1
 }
 
+// optim.AdamW(e.parameters(), lr=0.1, weight_decay=0.5), but for rows without a gradient; optim.Adam has weight_decay=0 and the rest.
+func Example_adamW() {
+	e, _ := lookup.FromMatrix(rows([]float32{1, 1}, []float32{2, 2}))
+	opt, _ := e.NewOptimizer(lookup.AdamW{Rate: 0.1, WeightDecay: 0.5})
+	grad := rows([]float32{0, 0}, []float32{5, -5}) // what Backward has added up
+	try(opt.StepDense(grad))
+	fmt.Println(e.Weight().Data)
+	// Output: [1 1 1.8 2]
+}
+
 // nn.utils.clip_grad_norm_(e.parameters(), 1.0)
 func Example_clipGradNorm() {
 	g, _ := lookup.NewGradient(10, 2)
