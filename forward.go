@@ -177,9 +177,18 @@ func addProductPlain(dst, a, src Matrix, transposed bool) {
 	if transposed {
 		row, col = col, row
 	}
+	var sums [256]float32 // of so many columns
 	for i := range dst.Rows {
-		for k := range src.Rows {
-			kernels.AddScaled(dst.Row(i), a.Data[i*row+k*col], src.Row(k))
+		for first := 0; first < src.Rows; first += forward.ProductRows {
+			for lo := 0; lo < dst.Cols; lo += len(sums) {
+				hi := min(lo+len(sums), dst.Cols)
+				sum := sums[:hi-lo]
+				clear(sum)
+				for k := first; k < min(first+forward.ProductRows, src.Rows); k++ {
+					kernels.AddScaled(sum, a.Data[i*row+k*col], src.Row(k)[lo:hi])
+				}
+				kernels.Add(dst.Row(i)[lo:hi], sum)
+			}
 		}
 	}
 }

@@ -5,9 +5,12 @@ package rowvec
 import (
 	"unsafe"
 
+	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/race"
 )
+
+const productRows = forward.ProductRows // for the assembly
 
 // productArgs is what the assembly behind addProduct works on. Strides and spans are in bytes; cols and terms are above 0.
 type productArgs struct {
@@ -25,11 +28,11 @@ type productArgs struct {
 	hasty     bool // what comes next is more than a line for each row of src and AVX-512's block
 	rows      int  // of dst: 4 or 1
 	terms     int  // rows of src
+	left      int  // of them, to the assembly
 	cols      int
 }
 
-// addProduct adds to row i of dst the rows of src, row k times a[i][k], or a[k][i] if a is transposed, and has what comes next, rows one
-// behind the other, prefetched meanwhile.
+// addProduct is forward.AddProduct.
 func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 	if isa.Active() == isa.Portable {
 		addProductPlain(dst, a, src, transposed)
@@ -50,7 +53,7 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 		p.hasty = bytes > 64*steps()
 		p.step = uintptr(min(64, bytes/steps()))
 	}
-	most := min(fewRows, max(1, chunkElements/dst.Cols)) // rows of src, each of which may have a page of its own, and its weights another
+	most := max(1, min(fewRows, chunkElements/dst.Cols)/productRows) * productRows // of src, which may have a page each, and their weights
 	for first := 0; first < src.Rows; first += most {
 		p.terms = min(most, src.Rows-first)
 		p.srcSpan, p.aSpan = uintptr(p.terms)*p.srcStride, uintptr(p.terms)*p.aCol
@@ -60,11 +63,11 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 			}
 			p.a = (*float32)(unsafe.Add(unsafe.Pointer(&a.Data[0]), uintptr(first)*p.aCol+uintptr(i)*p.aRow))
 			for col := 0; col < dst.Cols; col += p.cols {
-				p.cols = min(dst.Cols-col, chunkElements)
+				p.cols = min(dst.Cols-col, chunkElements/p.terms)
 				p.dst, p.src = element(&dst.Data[0], i*dst.Stride+col), element(&src.Data[0], first*src.Stride+col)
 				p.do()
+				p.next += uintptr(p.terms*p.blocks(p.cols)) * p.step
 			}
-			p.next += uintptr(p.terms*p.blocks(dst.Cols)) * p.step
 		}
 	}
 }

@@ -14,13 +14,18 @@ import (
 
 // defineProduct is the definition of forward.AddProduct.
 func defineProduct(dst, a, src rowvec.Matrix, transposed bool) {
+	sum := make([]float32, dst.Cols)
 	for i := range dst.Rows {
 		for k := range src.Rows {
 			at := i*a.Stride + k
 			if transposed {
 				at = k*a.Stride + i
 			}
-			kernels.AddScaled(dst.Row(i), a.Data[at], src.Row(k))
+			kernels.AddScaled(sum, a.Data[at], src.Row(k))
+			if k%32 == 31 || k == src.Rows-1 {
+				kernels.Add(dst.Row(i), sum)
+				clear(sum)
+			}
 		}
 	}
 }

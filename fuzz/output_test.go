@@ -144,17 +144,25 @@ func FuzzOutput(f *testing.F) {
 // defineStateGradients adds to dH; column j of logits belongs to row row(j) of the table.
 func defineStateGradients(dH, table, logits rowvec.Matrix, row func(j int) int) {
 	for i := range dH.Rows {
-		for j := range logits.Cols {
-			kernels.AddScaled(dH.Row(i), logits.Row(i)[j], table.Row(row(j)))
-		}
+		addProducts(dH.Row(i), logits.Cols, func(j int) (float32, []float32) { return logits.Row(i)[j], table.Row(row(j)) })
 	}
 }
 
 // defineTableGradient adds to row row(j) of grad for column j of logits.
 func defineTableGradient(grad, logits, h rowvec.Matrix, row func(j int) int) {
 	for j := range logits.Cols {
-		for i := range h.Rows {
-			kernels.AddScaled(grad.Row(row(j)), logits.Row(i)[j], h.Row(i))
+		addProducts(grad.Row(row(j)), h.Rows, func(i int) (float32, []float32) { return logits.Row(i)[j], h.Row(i) })
+	}
+}
+
+// addProducts adds n rows, each times a number, to dst: the sums of 32 at a time.
+func addProducts(dst []float32, n int, term func(k int) (float32, []float32)) {
+	for k := 0; k < n; {
+		sum := make([]float32, len(dst))
+		for end := min(k+32, n); k < end; k++ {
+			alpha, row := term(k)
+			kernels.AddScaled(sum, alpha, row)
 		}
+		kernels.Add(dst, sum)
 	}
 }

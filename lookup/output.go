@@ -40,25 +40,25 @@ func (o *Output) ForwardSampled(logits, h rowvec.Matrix, in Input) error {
 	return o.forward("lookup.Output.ForwardSampled", logits, h, &in)
 }
 
-// Backward adds the gradients of Forward, given the gradient dLogits of its result: row i of dH grows by dLogits[i][j]
-// times row j of the table, for j ascending, and row j of grad, a dense gradient of the table, by dLogits[i][j] times row i
-// of h, for i ascending. Each product is rounded before the sum. A model that shares its table has both its gradients, this
-// and that of Embedding.Backward, in one grad, which Optimizer.StepDense takes. Nothing is added to grad if the
-// embedding is Frozen.
+// Backward adds the gradients of Forward, given the gradient dLogits of its result: row i of dH grows by dLogits[i][j] times row j of the
+// table, for all j, and row j of grad, a dense gradient of the table, by dLogits[i][j] times row i of h, for all i. 32 products at a time
+// are added up in ascending order of j, or i, from +0, each rounded before, and then their sum is added, so that of 50,257 products the
+// rounding errors are about a fifth of those of adding one after the other. A model that shares its table has both its gradients, this
+// and that of Embedding.Backward, in one grad, which Optimizer.StepDense takes. Nothing is added to grad if the embedding is Frozen.
 func (o *Output) Backward(dH, grad, dLogits, h rowvec.Matrix) error {
 	return o.backward("lookup.Output.Backward", dH, &grad, nil, nil, dLogits, h)
 }
 
-// BackwardSampled adds the gradients of ForwardSampled: row i of dH grows by dLogits[i][j] times the row of token j, for j
-// ascending, and the row of token j in grad by dLogits[i][j] times row i of h, for i ascending, one token after the other
-// where they repeat. See Backward.
+// BackwardSampled adds the gradients of ForwardSampled: row i of dH grows by dLogits[i][j] times the row of token j, for all
+// j, and the row of token j in grad by dLogits[i][j] times row i of h, for all i, one token after the other where they
+// repeat; added up as by Backward.
 func (o *Output) BackwardSampled(dH, grad rowvec.Matrix, in Input, dLogits, h rowvec.Matrix) error {
 	return o.backward("lookup.Output.BackwardSampled", dH, &grad, nil, &in, dLogits, h)
 }
 
 // BackwardSampledSparse is BackwardSampled with a row-sparse gradient of the table, to which the sum of what each token
-// gives is added: that of a token over i ascending from +0, and those of a token that repeats in their order. The gradient keeps memory
-// for a row of each token, also where they repeat.
+// gives is added: that of a token over all i, from +0, and those of a token that repeats in their order. The gradient keeps memory for a
+// row of each token, also where they repeat. Without hidden states nothing is added.
 func (o *Output) BackwardSampledSparse(dH rowvec.Matrix, grad *Gradient, in Input, dLogits, h rowvec.Matrix) error {
 	const op = "lookup.Output.BackwardSampledSparse"
 	if err := grad.fits(op, "token gradient", o.tokens.Vocab(), o.tokens.Dim()); err != nil {
@@ -252,7 +252,7 @@ func (p *outputPass) backwardPart(lo, hi int) error {
 func (p *outputPass) backwardColumns(lo, hi, state, states int) error {
 	table, h := columns(p.table, lo, hi), columns(p.h, lo, hi)
 	dH, logits := rows(columns(p.dH, lo, hi), state, state+states), rows(p.logits, state, state+states)
-	most := max(1, min(outputElements/(hi-lo), outputRows))
+	most := max(1, min(outputElements/(hi-lo), outputRows)/forward.ProductRows) * forward.ProductRows
 	var scratch *[]float32
 	if p.sampled {
 		scratch = scratchOf(most * (hi - lo))

@@ -18,20 +18,25 @@ import (
 	"github.com/rowvec/rowvec/lookup"
 )
 
-// plainOutput is the definition of the gradients, one product after the other; ids are those of the columns of dLogits.
+// plainOutput is the definition of the gradients, the sums of 32 products after each other; ids are those of the columns of dLogits.
 func plainOutput(dH, grad, table rowvec.Matrix, ids []int, dLogits, h rowvec.Matrix) {
-	for i := range h.Rows {
-		for j, id := range ids {
-			for k, w := range table.Row(id) {
-				dH.Row(i)[k] += float32(dLogits.Row(i)[j] * w)
+	grow := func(x *float32, n int, product func(k int) float32) {
+		for first := 0; first < n; first += 32 {
+			sum := float32(0)
+			for k := first; k < min(first+32, n); k++ {
+				sum += product(k)
 			}
+			*x += sum
+		}
+	}
+	for i := range h.Rows {
+		for k := range dH.Cols {
+			grow(&dH.Row(i)[k], len(ids), func(j int) float32 { return float32(dLogits.Row(i)[j] * table.Row(ids[j])[k]) })
 		}
 	}
 	for j, id := range ids {
-		for i := range h.Rows {
-			for k, x := range h.Row(i) {
-				grad.Row(id)[k] += float32(dLogits.Row(i)[j] * x)
-			}
+		for k := range grad.Cols {
+			grow(&grad.Row(id)[k], h.Rows, func(i int) float32 { return float32(dLogits.Row(i)[j] * h.Row(i)[k]) })
 		}
 	}
 }

@@ -57,9 +57,15 @@ var Normalises func(cols int) bool
 // the rest.
 var ScatterAdd func(r Rows) (done int)
 
-// AddProduct adds a matrix product to dst, the definition of which is: dst[i] += a[i][k] * src[k] for each i and for all k in ascending
-// order, or a[k][i] if a is transposed, where each product is rounded and then the sum. All has been checked, and no matrix is empty but
-// next: rows one behind the other that come next, and are prefetched meanwhile.
+// ProductRows is how many rows AddProduct adds up before their sum goes to dst. Sums of 50,257 rows of normal numbers are at most 5e-6 of
+// their root mean square from the exact ones by so many, and 3e-5 if each row is added to dst, which gradients of an output layer of 768
+// columns take 0.98 to 1.01 of the time for, of 4,096 0.93 to 0.95, and of 64 with 256 hidden states 1.00, with AVX2 0.95 (a Xeon).
+const ProductRows = 32
+
+// AddProduct adds a matrix product to dst, the definition of which is: dst[i] += the sum of a[i][k] * src[k] over ProductRows of k, or of
+// what is left, for each i and all such blocks of k in ascending order, or of a[k][i] if a is transposed; each sum starts from +0 and goes
+// by k ascending, and each product is rounded and then the sum. All has been checked, and no matrix is empty but next: rows one behind the
+// other that come next, and are prefetched meanwhile.
 var AddProduct func(dst, a, src kernels.Matrix, transposed bool, next kernels.Matrix)
 
 // SquaredNorms sets dst, which is as long as m has rows, to the sum of the squares of each row in float64, where squares are exact: 16 lanes
