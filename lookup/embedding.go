@@ -23,8 +23,8 @@
 // At gives, a position beyond the limit; ShapeError for sizes and lengths that do not fit, such as that of a sequence which
 // goes beyond the limit; OverlapError for a destination that shares memory with an input; and ValueError for whatever else
 // is wrong with an argument or an option. All but IndexError name the method. Files have FormatError, and gradients
-// NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types or positions that another
-// goroutine has changed during the call, and errors of Positions of the caller's own leave part of the destination written.
+// NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types, positions or offsets that
+// another goroutine has changed during the call, and errors of Positions of the caller's own leave part of the destination written.
 //
 // What a constructor returns is ready for use. The zero value of a type that has a constructor is not, and nor is nil: most of
 // their methods panic, and what others return means nothing.

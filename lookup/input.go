@@ -198,7 +198,7 @@ func (in *Input) run(lo, hi int) (start, seq, n int) {
 		return in.at[lo], n, n
 	case in.ragged:
 		b := in.sequence(lo)
-		n = max(1, min(hi, in.end(b))-lo) // offsets may have changed
+		n = in.left(b, lo, hi)
 		return in.start + lo - in.offsets[b], n, n
 	}
 	if phase := lo % in.seq; phase != 0 || hi-lo < in.seq {
@@ -207,6 +207,10 @@ func (in *Input) run(lo, hi int) (start, seq, n int) {
 	}
 	return in.start, in.seq, (hi - lo) / in.seq * in.seq
 }
+
+// left returns how many rows sequence b of a ragged batch has from lo on, and below hi: one at least, and all of them there, even if
+// offsets have changed since the check, to numbers so low that a difference would overflow.
+func (in *Input) left(b, lo, hi int) int { return max(lo+1, min(hi, in.end(b))) - lo }
 
 // fill sets at to the positions of the rows from lo on of a ragged batch.
 func (in *Input) fill(at []int, lo int) {

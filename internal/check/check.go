@@ -115,10 +115,12 @@ func NewTable(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
 // bits.
 func Room(op, what string, n, each int) error { return AtMost(op, what, n, pages.MaxBytes/4/each) }
 
-// Window returns rows [row, row+rows) and columns [col, col+cols) of m, without a copy.
+// Window returns rows [row, row+rows) and columns [col, col+cols) of m, without a copy. Its Data end with it, so that there is a panic, and
+// nothing else is written to, if it is not within m.
 func Window(m rowvec.Matrix, row, rows, col, cols int) rowvec.Matrix {
 	if rows == 0 || cols == 0 {
 		return rowvec.Matrix{Rows: rows, Cols: cols}
 	}
-	return rowvec.Matrix{Rows: rows, Cols: cols, Data: m.Data[row*m.Stride+col:], Stride: m.Stride}
+	first := row*m.Stride + col
+	return rowvec.Matrix{Rows: rows, Cols: cols, Data: m.Data[first : first+(rows-1)*m.Stride+cols], Stride: m.Stride}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/rowvec/rowvec/internal/check"
 )
 
-// TestWindow: a window without elements is one also where the matrix has no data to begin in.
+// TestWindow: a window without elements is one also where the matrix has no data to begin in, and nothing is behind its last element.
 func TestWindow(t *testing.T) {
 	m := rowvec.Matrix{Rows: 3, Stride: 5}
 	if w := check.Window(m, 1, 2, 0, 0); w.Rows != 2 || w.Cols != 0 || w.Data != nil {
@@ -21,4 +21,13 @@ func TestWindow(t *testing.T) {
 	if w := check.Window(m, 1, 1, 1, 2); w.Rows != 1 || w.Cols != 2 || w.Row(0)[1] != 6 {
 		t.Errorf("%+v", w)
 	}
+	if w := check.Window(m, 0, 2, 0, 2); len(w.Data) != 5 {
+		t.Errorf("%+v", w)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a window of more rows than there are")
+		}
+	}()
+	check.Window(m, 1, 2, 0, 3)
 }
