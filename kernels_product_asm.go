@@ -28,7 +28,7 @@ type productArgs struct {
 	hasty     bool // what comes next is more than a line for each row of src and AVX-512's block
 	rows      int  // of dst: 4 or 1
 	terms     int  // rows of src
-	left      int  // of them, to the assembly
+	left      int  //lint:ignore U1000 for the assembly alone: those behind the sum that is being added up
 	cols      int
 }
 

@@ -55,6 +55,10 @@ func TestProducts(t *testing.T) {
 				try(n, 1+n%5, dim, n%3, n%2 == 1)
 			}
 		}
+		for _, terms := range []int{31, 32, 33, 63, 64, 65} { // a sum, and more
+			try(1, terms, 83, 1, false)
+			try(6, terms, 83, 0, true)
+		}
 		try(70, 300, 40, 1, false)
 		try(70, 300, 40, 1, true)
 		try(5, 1030, 17, 0, false)
