@@ -26,7 +26,8 @@
 // call ends with ErrChanged, or it is read only once.
 //
 // The same bits everywhere. Each product and each sum is rounded to float32, or in Sinusoids to float64, and so is each
-// quotient and each root of the updates; there is no fused multiply-add. What is added up is added in the order of the ids.
+// quotient and each root of the updates; there is no fused multiply-add. What is added up is added in the order of the ids,
+// and the products of an output layer's gradients in sums of 32.
 // So all instruction sets and plain Go agree bit for bit, and with NumPy and eager PyTorch where those multiply and add in
 // separate steps. Only the payload of a NaN may differ, and Gather, which does not calculate, keeps even that.
 //

@@ -13,7 +13,7 @@
 //	SI   block of the row of src         AX   three times as many
 //	R8   bytes between rows of dst       R12  bytes to the weights of the next row of src
 //	R9   bytes between rows of src       R13  a line to prefetch, and for a moment
-//	DX   columns left                    CX   rows of src left, and for a moment
+//	DX   columns left                    CX   rows of src left of a sum, and for a moment
 //	K1   lanes of the tail (AVX-512)
 //
 // A block is four vectors, or, of four rows with AVX2, two; then one vector at a time, and a tail as 4, 2 and 1 floats, or with AVX-512
@@ -171,7 +171,7 @@ none:
 	PASS(START(w), ONE_TERM(LOAD, vector, weight, v, w), END(LOAD, STORE, (DI), v, w), bytes, term, sum)
 
 // func addProductAVX2(p *productArgs)
-// for i := range rows { for each productRows of terms { sum := 0; for k of these { sum += a[i][k] * src[k] }; dst[i] += sum } }
+// for i := range rows { for k := 0; k < terms; { sum := 0; for end := min(k+32, terms); k < end; k++ { sum += a[i][k] * src[k] }; dst[i] += sum } }
 TEXT ·addProductAVX2(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), BX
 	PRODUCT_BEGIN
@@ -234,7 +234,7 @@ done:
 	MOVQ  productArgs_next(BX), R13
 
 // func addProductAVX512(p *productArgs)
-// for i := range rows { for each productRows of terms { sum := 0; for k of these { sum += a[i][k] * src[k] }; dst[i] += sum } }
+// for i := range rows { for k := 0; k < terms; { sum := 0; for end := min(k+32, terms); k < end; k++ { sum += a[i][k] * src[k] }; dst[i] += sum } }
 TEXT ·addProductAVX512(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), BX
 	PRODUCT_BEGIN

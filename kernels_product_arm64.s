@@ -10,7 +10,7 @@
 // Registers:
 //	R0   arguments                       R7   bytes to the weights of the next row of src
 //	R1   block of the first row of dst   R8   columns left
-//	R2   block of the row of src         R9   rows of src left
+//	R2   block of the row of src         R9   rows of src left of a sum
 //	R3   bytes between rows of dst       R10  row of dst, or a weight, for a moment
 //	R4   bytes between rows of src       R11  an address to prefetch
 //	R5   weight for the first row of dst R12  by how much that goes on
@@ -138,7 +138,7 @@ lone: \
 	B    end
 
 // func addProductNEON(p *productArgs)
-// for i := range rows { for each productRows of terms { sum := 0; for k of these { sum += a[i][k] * src[k] }; dst[i] += sum } }
+// for i := range rows { for k := 0; k < terms; { sum := 0; for end := min(k+32, terms); k < end; k++ { sum += a[i][k] * src[k] }; dst[i] += sum } }
 TEXT ·addProductNEON(SB), NOSPLIT, $0-8
 	MOVD p+0(FP), R0
 	MOVD productArgs_dst(R0), R1

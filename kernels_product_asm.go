@@ -28,8 +28,9 @@ type productArgs struct {
 	hasty     bool // what comes next is more than a line for each row of src and AVX-512's block
 	rows      int  // of dst: 4 or 1
 	terms     int  // rows of src
-	left      int  //lint:ignore U1000 for the assembly alone: those behind the sum that is being added up
-	cols      int
+	//lint:ignore U1000 for the assembly alone
+	left int // behind the sum that is being added up
+	cols int
 }
 
 // addProduct is forward.AddProduct.
@@ -63,7 +64,7 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 			}
 			p.a = (*float32)(unsafe.Add(unsafe.Pointer(&a.Data[0]), uintptr(first)*p.aCol+uintptr(i)*p.aRow))
 			for col := 0; col < dst.Cols; col += p.cols {
-				p.cols = min(dst.Cols-col, chunkElements/p.terms)
+				p.cols = min(dst.Cols-col, chunkElements/p.terms&^63) // whole blocks
 				p.dst, p.src = element(&dst.Data[0], i*dst.Stride+col), element(&src.Data[0], first*src.Stride+col)
 				p.do()
 				p.next += uintptr(p.terms*p.blocks(p.cols)) * p.step

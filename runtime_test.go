@@ -227,13 +227,20 @@ func longCalls(n int) map[string]func() error {
 		"ScatterAdd":        func() error { return rowvec.ScatterAdd(table, ids, 1, rows) },
 		"long rows":         func() error { return rowvec.Gather(one, sum, ids[:2]) },
 		"AddBatches":        func() error { return rowvec.AddBatches(sum, one) },
-		"thin rows":         func() error { return rowvec.AddBatches(rowvec.Matrix{Rows: 1, Cols: 1, Data: y, Stride: 1}, thin) },
-		"Dropout":           func() error { return rowvec.Dropout(rows, rows, rowvec.Mask{P: 0.5}) },
-		"one column":        func() error { return rowvec.Dropout(tall, tall, rowvec.Mask{P: 0.5}) },
-		"long drops":        func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
-		"Rotate":            func() error { return rowvec.Rotate(rows, rows, rowvec.Rotation{Heads: 8}, turns, 0, 1) },
-		"one head":          func() error { return rowvec.Rotate(one, one, rowvec.Rotation{Heads: 1}, sum, 0, 1) },
-		"thin heads":        func() error { return rowvec.Rotate(pairs, pairs, rowvec.Rotation{Heads: 1}, turn, 0, 1) },
+		"products": func() error {
+			matrix := func(data []float32, rows, cols int) rowvec.Matrix {
+				return rowvec.Matrix{Rows: rows, Cols: cols, Data: data, Stride: cols}
+			}
+			forward.AddProduct(matrix(y, 4, n>>5), matrix(gamma, 4, 32), matrix(x, 32, n>>5), false, rowvec.Matrix{})
+			return nil
+		},
+		"thin rows":  func() error { return rowvec.AddBatches(rowvec.Matrix{Rows: 1, Cols: 1, Data: y, Stride: 1}, thin) },
+		"Dropout":    func() error { return rowvec.Dropout(rows, rows, rowvec.Mask{P: 0.5}) },
+		"one column": func() error { return rowvec.Dropout(tall, tall, rowvec.Mask{P: 0.5}) },
+		"long drops": func() error { return rowvec.Dropout(one, one, rowvec.Mask{P: 0.5}) },
+		"Rotate":     func() error { return rowvec.Rotate(rows, rows, rowvec.Rotation{Heads: 8}, turns, 0, 1) },
+		"one head":   func() error { return rowvec.Rotate(one, one, rowvec.Rotation{Heads: 1}, sum, 0, 1) },
+		"thin heads": func() error { return rowvec.Rotate(pairs, pairs, rowvec.Rotation{Heads: 1}, turn, 0, 1) },
 		"many heads": func() error {
 			return rowvec.Rotate(one, one, rowvec.Rotation{Heads: n >> 7, Interleaved: true}, turns, 0, 1)
 		},

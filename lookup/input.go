@@ -149,12 +149,13 @@ func (in *Input) checkOffsets(op string) error {
 	if err := check.Equal(op, "offsets[0]", in.offsets[0], 0); err != nil {
 		return err
 	}
-	for b, offset := range in.offsets[1:] {
-		if offset < in.offsets[b] {
-			return check.AtLeast(op, fmt.Sprintf("offsets[%d]", b+1), offset, in.offsets[b])
+	last := 0
+	for b, offset := range in.offsets[1:] { // each is read once, for another goroutine may change it
+		if offset < last {
+			return check.AtLeast(op, fmt.Sprintf("offsets[%d]", b+1), offset, last)
 		}
+		last = offset
 	}
-	last := in.offsets[len(in.offsets)-1]
 	if in.open {
 		return check.AtMost(op, "last of offsets", last, n)
 	}
@@ -208,8 +209,8 @@ func (in *Input) run(lo, hi int) (start, seq, n int) {
 	return in.start, in.seq, (hi - lo) / in.seq * in.seq
 }
 
-// left returns how many rows sequence b of a ragged batch has from lo on, and below hi: one at least, and all of them there, even if
-// offsets have changed since the check, to numbers so low that a difference would overflow.
+// left returns how many rows sequence b of a ragged batch has from lo on, and below hi: from 1 to hi-lo, even if offsets have changed
+// since the check, to numbers so low that a difference would overflow.
 func (in *Input) left(b, lo, hi int) int { return max(lo+1, min(hi, in.end(b))) - lo }
 
 // fill sets at to the positions of the rows from lo on of a ragged batch.

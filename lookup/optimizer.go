@@ -43,8 +43,8 @@ type RowAdagrad struct {
 }
 
 // Adam is the method of Kingma and Ba (2015) as PyTorch's SparseAdam has it: see rowvec.UpdateAdam. The running means of
-// a row change only in steps whose gradient has the row; the correction of bias is that of the number of all steps. PyTorch's Adam, which
-// adds Epsilon after that correction, is AdamW without decay, in steps whose gradients have every row. A Rate of 0 stands for 0.001,
+// a row change only in steps whose gradient has the row; the correction of bias is that of the number of all steps. PyTorch's Adam
+// without weight decay, which adds Epsilon after that correction, is AdamW with none, in steps whose gradients have every row. A Rate of 0 stands for 0.001,
 // a Beta1 of 0 for 0.9, a Beta2 of 0 for 0.999, and an Epsilon of 0 for 1e-8.
 type Adam struct {
 	Rate         float64

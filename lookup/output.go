@@ -220,7 +220,7 @@ func (o *Output) backward(
 }
 
 // outputRows is how many rows of a gradient of the table it is the turn of before that of the next, and outputElements of the table are
-// added to all hidden states before the next: they stay in the second-level cache.
+// added to all hidden states before the next, or ProductRows rows if these are more: they stay in the second-level cache.
 const (
 	outputRows     = 64
 	outputElements = 32 << 10

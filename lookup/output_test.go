@@ -53,8 +53,11 @@ func everyID() (ids []int) {
 func TestOutput(t *testing.T) {
 	defer tuning.Lower()()
 	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range []int{1, 6, 33, 200} {
+		for _, dim := range []int{1, 6, 33, 200, 1030} {
 			for _, workers := range []int{1, 2, 3, 12, 100} {
+				if dim > 1000 && (workers > 3 || isatest.Few() && workers > 1) {
+					continue
+				}
 				tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Xavier(5), lookup.Scaled(), lookup.Padding(padded), lookup.Workers(workers)))
 				output := must(lookup.NewOutput(tokens))
 				for _, queries := range []int{0, 1, 7, 70} {

@@ -133,7 +133,7 @@ func Example_sparseAdam() {
 	// Output: [1 1 1.9 2.1] 1
 }
 
-// optim.AdamW(e.parameters(), lr=0.1, weight_decay=0.5), but for rows without a gradient; optim.Adam has weight_decay=0 and the rest.
+// optim.AdamW(e.parameters(), lr=0.1, weight_decay=0.5), but for rows without a gradient; without WeightDecay it is optim.Adam.
 func Example_adamW() {
 	e, _ := lookup.FromMatrix(rows([]float32{1, 1}, []float32{2, 2}))
 	opt, _ := e.NewOptimizer(lookup.AdamW{Rate: 0.1, WeightDecay: 0.5})

@@ -115,11 +115,14 @@ func NewTable(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
 // bits.
 func Room(op, what string, n, each int) error { return AtMost(op, what, n, pages.MaxBytes/4/each) }
 
-// Window returns rows [row, row+rows) and columns [col, col+cols) of m, without a copy. Its Data end with it, so that there is a panic, and
-// nothing else is written to, if it is not within m.
+// Window returns rows [row, row+rows) and columns [col, col+cols) of m, without a copy. It panics if there are some and they are not
+// within m, before anything is written there.
 func Window(m rowvec.Matrix, row, rows, col, cols int) rowvec.Matrix {
 	if rows == 0 || cols == 0 {
 		return rowvec.Matrix{Rows: rows, Cols: cols}
+	}
+	if row < 0 || rows < 0 || row > m.Rows-rows || col < 0 || cols < 0 || col > m.Cols-cols {
+		panic("rowvec: a window that is not within its matrix")
 	}
 	first := row*m.Stride + col
 	return rowvec.Matrix{Rows: rows, Cols: cols, Data: m.Data[first : first+(rows-1)*m.Stride+cols], Stride: m.Stride}

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -24,10 +25,16 @@ func TestWindow(t *testing.T) {
 	if w := check.Window(m, 0, 2, 0, 2); len(w.Data) != 5 {
 		t.Errorf("%+v", w)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a window of more rows than there are")
-		}
-	}()
-	check.Window(m, 1, 2, 0, 3)
+	m.Data = make([]float32, 100)
+	for _, w := range [][4]int{{1, 2, 0, 3}, {-1, 1, 0, 3}, {0, -1, 0, 3}, {math.MaxInt, 1, 0, 3}, {0, math.MaxInt, 0, 3}, {0, 2, 1, 3},
+		{0, 2, -1, 3}, {0, 2, 1, -1}, {0, 2, math.MaxInt, 1}, {0, 2, 0, math.MaxInt}, {0, 2, math.MaxInt, math.MaxInt}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a window %v of 2 x 3", w)
+				}
+			}()
+			check.Window(m, w[0], w[1], w[2], w[3])
+		}()
+	}
 }
