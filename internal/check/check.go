@@ -121,7 +121,7 @@ func Window(m rowvec.Matrix, row, rows, col, cols int) rowvec.Matrix {
 	if rows == 0 || cols == 0 {
 		return rowvec.Matrix{Rows: rows, Cols: cols}
 	}
-	if row < 0 || rows < 0 || row > m.Rows-rows || col < 0 || cols < 0 || col > m.Cols-cols {
+	if row > m.Rows-rows || col < 0 || cols < 0 || col > m.Cols-cols { // a row below 0, or fewer rows, are no slice
 		panic("rowvec: a window that is not within its matrix")
 	}
 	first := row*m.Stride + col

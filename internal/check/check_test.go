@@ -27,7 +27,7 @@ func TestWindow(t *testing.T) {
 	}
 	m.Data = make([]float32, 100)
 	for _, w := range [][4]int{{1, 2, 0, 3}, {-1, 1, 0, 3}, {0, -1, 0, 3}, {math.MaxInt, 1, 0, 3}, {0, math.MaxInt, 0, 3}, {0, 2, 1, 3},
-		{0, 2, -1, 3}, {0, 2, 1, -1}, {0, 2, math.MaxInt, 1}, {0, 2, 0, math.MaxInt}, {0, 2, math.MaxInt, math.MaxInt}} {
+		{0, 2, -1, 3}, {1, 1, -1, 3}, {0, 2, 1, -1}, {0, 2, math.MaxInt, 1}, {0, 2, 0, math.MaxInt}, {0, 2, math.MaxInt, math.MaxInt}} {
 		func() {
 			defer func() {
 				if recover() == nil {
