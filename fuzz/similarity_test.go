@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/kernels"
 	"github.com/rowvec/rowvec/lookup"
 )
@@ -17,6 +18,9 @@ func FuzzSimilarity(f *testing.F) {
 	for flags := range uint16(4) {
 		in := input{Dim: 35, N: 24, Rows: 12, Seq: 6, Flags: flags&1*variant | flags>>1*train, Spread: 9}
 		for scale := range uint32(4) {
+			if isatest.Slow && scale != uint32(flags) {
+				continue
+			}
 			in.Scale = scale | 5<<2 | scale<<30
 			f.Add(in.bytes(1, 2, -3, 0, 1, -1))
 			in.Rows, in.Flags = 1500, in.Flags|manyRows

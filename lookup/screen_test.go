@@ -64,6 +64,9 @@ func TestScreening(t *testing.T) {
 			}
 			for _, metric := range []lookup.Metric{lookup.Cosine, lookup.Dot} {
 				for _, workers := range []int{1, 3} {
+					if workers == 1 && isatest.Slow {
+						continue
+					}
 					s := must(lookup.NewSimilarity(must(lookup.FromMatrix(table, lookup.Workers(workers))), metric))
 					dst := must(lookup.NewNeighbours(queries, k))
 					screened := countScreened()
