@@ -43,7 +43,7 @@ func as[I rowvec.ID](v view) []I { return unsafe.Slice((*I)(v.first), v.n) }
 
 func (v view) wide() bool { return v.kind >= uint64s }
 
-// slice returns ids lo to hi-1.
+// slice returns ids lo to hi-1, and panics if there are no such ids, before any is read.
 func (v view) slice(lo, hi int) view {
 	if lo < 0 || hi < lo || hi > v.n {
 		panic("rowvec: ids outside of those that there are")
