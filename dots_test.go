@@ -63,12 +63,14 @@ func infinities(rng *rand.Rand, m rowvec.Matrix) {
 
 func TestDotsEveryDim(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range dims(0) {
-			for _, gap := range []int{0, 1, 7} {
-				compareDots[int32](t, heap, dotsShape{dim: dim, gap: gap, queries: 5, n: 11, rows: 6})
+		eachNear(t, func() {
+			for _, dim := range dims(0) {
+				for _, gap := range []int{0, 1, 7} {
+					compareDots[int32](t, heap, dotsShape{dim: dim, gap: gap, queries: 5, n: 11, rows: 6})
+				}
+				compareDots[uint64](t, heap, dotsShape{dim: dim, queries: 1, n: 1, rows: 1})
 			}
-			compareDots[uint64](t, heap, dotsShape{dim: dim, queries: 1, n: 1, rows: 1})
-		}
+		})
 	})
 }
 
@@ -123,13 +125,15 @@ func TestDotsChunks(t *testing.T) {
 func TestDotsPrefetch(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
-		for _, dim := range []int{5, 64, 768, 5000} {
-			for _, n := range []int{1, 3, 40} {
-				compareDots[int64](t, heap, dotsShape{dim: dim, queries: 1, n: n, rows: 3<<20/dim + 1})
+		eachNear(t, func() {
+			for _, dim := range []int{5, 64, 768, 5000} {
+				for _, n := range []int{1, 3, 40} {
+					compareDots[int64](t, heap, dotsShape{dim: dim, queries: 1, n: n, rows: 3<<20/dim + 1})
+				}
 			}
-		}
-		// If each few rows had all that come later prefetched, and not as many, it would take seconds.
-		compareDots[int64](t, heap, dotsShape{dim: 9, queries: 1, n: 120_000, rows: 120_000})
+			// If each few rows had all that come later prefetched, and not as many, it would take seconds.
+			compareDots[int64](t, heap, dotsShape{dim: 9, queries: 1, n: 120_000, rows: 120_000})
+		})
 	})
 }
 

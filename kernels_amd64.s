@@ -172,7 +172,7 @@
 	IMULQ R13, R10;             \
 	ADDQ  SI, R10;              \
 	LINES(R10);                 \
-	PREFETCHT1 last(R10)(CX*1)
+	PREFETCH last(R10)(CX*1)
 
 // Rows of more than 8 columns have as many lines of linear rows prefetched, but where rowArgs.leaveLinear is set, which takes
 // 0.85 to 0.95 of the time where neither those nor the table are in a cache (1,000,000 x 16 gather 7.1 and 6.7, scatter-add 7.7
@@ -183,16 +183,16 @@
 	LINE1(row);                       \
 	CMPB rowArgs_leaveLinear(BX), $0; \
 	JNE  2(PC);                       \
-	PREFETCHT1 const_linearAhead(DI)
+	PREFETCH const_linearAhead(DI)
 
 #define LINES2_LINEAR(row) \
 	LINES2(row);                      \
 	CMPB rowArgs_leaveLinear(BX), $0; \
 	JNE  3(PC);                       \
-	PREFETCHT1 const_linearAhead(DI); \
-	PREFETCHT1 (const_linearAhead+64)(DI)
+	PREFETCH const_linearAhead(DI);   \
+	PREFETCH (const_linearAhead+64)(DI)
 
-#define LINES2_BEYOND(row) LINES2_LINEAR(row); PREFETCHT1 127(row)(CX*1)
+#define LINES2_BEYOND(row) LINES2_LINEAR(row); PREFETCH 127(row)(CX*1)
 
 #define SHORT_LOOPS(KERNEL, BODY, OUT, FIRST, NEXT, LINES, last, farNarrow, farWide, near, narrow, wide) \
 	MOVQ  rowArgs_ahead(BX), R10;               \
@@ -364,7 +364,7 @@ whole: \
 	ROW_ID;                   \
 	ROW_AHEAD(near);          \
 	LINES(R12);               \
-	PREFETCHT1 (size-4)(R12); \
+	PREFETCH (size-4)(R12);   \
 near: \
 	FIRST;                    \
 	XORL DX, DX;              \
@@ -378,17 +378,35 @@ near: \
 #define EIGHT(KERNEL) FOUR_AT(KERNEL, 0); FOUR_AT(KERNEL, 128)
 #define SIXTEEN(KERNEL) EIGHT(KERNEL); FOUR_AT(KERNEL, 256); FOUR_AT(KERNEL, 384)
 
+// ROWS_AVX2 and EMBED_ROWS_AVX2 are all of a kernel but its result.
+
+#define ROWS_AVX2(KERNEL, OUT, FOURS) \
+	BEGIN_AVX2;                         \
+	SHORT_ROWS(KERNEL, OUT, FOURS, STRIDE, NOTHING, STRIDE_NEXT); \
+	WHOLE_ROWS(KERNEL, NOTHING, NOTHING); \
+row: \
+	ROW;                                \
+	COLUMNS_AVX2(KERNEL);               \
+	ROWS_END
+
+#define EMBED_ROWS_AVX2 \
+	BEGIN_AVX2;                               \
+	POSITIONS_BEGIN;                          \
+	SHORT_ROWS(EMBED, DI, NO_FOURS, NOTHING, POSITION, POSITION_STRIDE_NEXT); \
+	WHOLE_ROWS(EMBED, POSITION, POSITION_NEXT); \
+row: \
+	ROW;                                      \
+	POSITION;                                 \
+	COLUMNS_AVX2(EMBED);                      \
+	POSITION_NEXT;                            \
+	ROWS_END
+
 // func gatherAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-	SHORT_ROWS(GATHER, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
-	WHOLE_ROWS(GATHER, NOTHING, NOTHING)
-row:
-	ROW
-	COLUMNS_AVX2(GATHER)
-	ROWS_END
+	NEAR(rowArgs_near, ·gatherNearAVX2<>)
+	ROWS_AVX2(GATHER, DI, ONE_COLUMN)
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -396,13 +414,8 @@ row:
 // for i, id := range ids { linear[i] = scale * table[id] }
 TEXT ·gatherScaledAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-	SHORT_ROWS(GATHER_SCALED, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
-	WHOLE_ROWS(GATHER_SCALED, NOTHING, NOTHING)
-row:
-	ROW
-	COLUMNS_AVX2(GATHER_SCALED)
-	ROWS_END
+	NEAR(rowArgs_near, ·gatherScaledNearAVX2<>)
+	ROWS_AVX2(GATHER_SCALED, DI, ONE_COLUMN)
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -410,13 +423,8 @@ row:
 // for i, id := range ids { linear[i] = 0 + table[id] }
 TEXT ·gatherSumAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-	SHORT_ROWS(GATHER_SUM, DI, ONE_COLUMN, STRIDE, NOTHING, STRIDE_NEXT)
-	WHOLE_ROWS(GATHER_SUM, NOTHING, NOTHING)
-row:
-	ROW
-	COLUMNS_AVX2(GATHER_SUM)
-	ROWS_END
+	NEAR(rowArgs_near, ·gatherSumNearAVX2<>)
+	ROWS_AVX2(GATHER_SUM, DI, ONE_COLUMN)
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -424,13 +432,8 @@ row:
 // for i, id := range ids { table[id] += scale * linear[i] }
 TEXT ·scatterAddAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-	SHORT_ROWS(ADD_SCALED, R10, NO_FOURS, STRIDE, NOTHING, STRIDE_NEXT)
-	WHOLE_ROWS(ADD_SCALED, NOTHING, NOTHING)
-row:
-	ROW
-	COLUMNS_AVX2(ADD_SCALED)
-	ROWS_END
+	NEAR(rowArgs_near, ·scatterAddNearAVX2<>)
+	ROWS_AVX2(ADD_SCALED, R10, NO_FOURS)
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -438,16 +441,8 @@ row:
 // for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
 TEXT ·embedAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-	POSITIONS_BEGIN
-	SHORT_ROWS(EMBED, DI, NO_FOURS, NOTHING, POSITION, POSITION_STRIDE_NEXT)
-	WHOLE_ROWS(EMBED, POSITION, POSITION_NEXT)
-row:
-	ROW
-	POSITION
-	COLUMNS_AVX2(EMBED)
-	POSITION_NEXT
-	ROWS_END
+	NEAR(rowArgs_near, ·embedNearAVX2<>)
+	EMBED_ROWS_AVX2
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -591,11 +586,11 @@ row:
 	ADDQ SI, R10
 	MOVQ R12, DX
 line:
-	PREFETCHT1 (R10)
+	PREFETCH (R10)
 	ADDQ $64, R10
 	SUBQ $64, DX
 	JGT  line
-	PREFETCHT1 -4(R10)(DX*1)
+	PREFETCH -4(R10)(DX*1)
 	INCQ R9
 	CMPQ R9, CX
 	JLT  row
@@ -963,10 +958,10 @@ done:
 	VMOVUPS Z7, 192(OUT)(CX*1);                   \
 	VMOVUPS Z5, 64(OUT)(CX*1)
 
-#define LINES48(row) LINES2(row); PREFETCHT1 (row)(CX*1)
-#define LINES64(row) LINES48(row); PREFETCHT1 64(row)(CX*1)
-#define LINES96(row) LINES4(row); PREFETCHT1 (row)(CX*1); PREFETCHT1 64(row)(CX*1)
-#define LINES128(row) LINES96(row); PREFETCHT1 128(row)(CX*1); PREFETCHT1 192(row)(CX*1)
+#define LINES48(row) LINES2(row); PREFETCH (row)(CX*1)
+#define LINES64(row) LINES48(row); PREFETCH 64(row)(CX*1)
+#define LINES96(row) LINES4(row); PREFETCH (row)(CX*1); PREFETCH 64(row)(CX*1)
+#define LINES128(row) LINES96(row); PREFETCH 128(row)(CX*1); PREFETCH 192(row)(CX*1)
 
 #define LINES96_LINEAR(row) \
 	LINES96(row);                     \
@@ -1014,16 +1009,33 @@ upTo128: \
 	SUBQ $256, CX;                     \
 	SHORT_LOOPS(KERNEL, BODY128, OUT, FIRST, NEXT, LINES128_LINEAR, 255, farNarrow128, farWide128, near128, narrow128, wide128)
 
+// ROWS_AVX512 and EMBED_ROWS_AVX512 are all of a kernel but its result.
+
+#define ROWS_AVX512(KERNEL, OUT) \
+	BEGIN_AVX512;                    \
+	END_ROWS(KERNEL, OUT, STRIDE, NOTHING, STRIDE_NEXT); \
+row: \
+	ROW_ABREAST;                     \
+	COLUMNS_AVX512(KERNEL);          \
+	ROWS_END
+
+#define EMBED_ROWS_AVX512 \
+	BEGIN_AVX512;                                \
+	POSITIONS_BEGIN;                             \
+	END_ROWS(EMBED, DI, NOTHING, POSITION, POSITION_STRIDE_NEXT); \
+row: \
+	ROW_ABREAST;                                 \
+	POSITION;                                    \
+	COLUMNS_AVX512(EMBED);                       \
+	POSITION_NEXT;                               \
+	ROWS_END
+
 // func gatherAVX512(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	END_ROWS(GATHER, DI, STRIDE, NOTHING, STRIDE_NEXT)
-row:
-	ROW_ABREAST
-	COLUMNS_AVX512(GATHER)
-	ROWS_END
+	NEAR(rowArgs_near, ·gatherNearAVX512<>)
+	ROWS_AVX512(GATHER, DI)
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -1031,12 +1043,8 @@ row:
 // for i, id := range ids { linear[i] = scale * table[id] }
 TEXT ·gatherScaledAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	END_ROWS(GATHER_SCALED, DI, STRIDE, NOTHING, STRIDE_NEXT)
-row:
-	ROW_ABREAST
-	COLUMNS_AVX512(GATHER_SCALED)
-	ROWS_END
+	NEAR(rowArgs_near, ·gatherScaledNearAVX512<>)
+	ROWS_AVX512(GATHER_SCALED, DI)
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -1044,12 +1052,8 @@ row:
 // for i, id := range ids { linear[i] = 0 + table[id] }
 TEXT ·gatherSumAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	END_ROWS(GATHER_SUM, DI, STRIDE, NOTHING, STRIDE_NEXT)
-row:
-	ROW_ABREAST
-	COLUMNS_AVX512(GATHER_SUM)
-	ROWS_END
+	NEAR(rowArgs_near, ·gatherSumNearAVX512<>)
+	ROWS_AVX512(GATHER_SUM, DI)
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -1057,12 +1061,8 @@ row:
 // for i, id := range ids { table[id] += scale * linear[i] }
 TEXT ·scatterAddAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	END_ROWS(ADD_SCALED, R10, STRIDE, NOTHING, STRIDE_NEXT)
-row:
-	ROW_ABREAST
-	COLUMNS_AVX512(ADD_SCALED)
-	ROWS_END
+	NEAR(rowArgs_near, ·scatterAddNearAVX512<>)
+	ROWS_AVX512(ADD_SCALED, R10)
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -1070,15 +1070,8 @@ row:
 // for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
 TEXT ·embedAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	POSITIONS_BEGIN
-	END_ROWS(EMBED, DI, NOTHING, POSITION, POSITION_STRIDE_NEXT)
-row:
-	ROW_ABREAST
-	POSITION
-	COLUMNS_AVX512(EMBED)
-	POSITION_NEXT
-	ROWS_END
+	NEAR(rowArgs_near, ·embedNearAVX512<>)
+	EMBED_ROWS_AVX512
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -1123,51 +1116,53 @@ row:
 
 // The stream kernels need linear rows that begin at multiples of 64 bytes and have whole vectors.
 
+#define STREAM_ROWS(KERNEL) \
+	BEGIN_AVX512;                  \
+row: \
+	ROW_STREAM_ABREAST;            \
+	COLUMNS_STREAM_AVX512(KERNEL); \
+	STREAM_END
+
+#define EMBED_STREAM_ROWS \
+	BEGIN_AVX512;                 \
+	POSITIONS_BEGIN;              \
+row: \
+	ROW_STREAM_ABREAST;           \
+	POSITION;                     \
+	COLUMNS_STREAM_AVX512(EMBED); \
+	POSITION_NEXT;                \
+	STREAM_END
+
 // func gatherStreamAVX512(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherStreamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-row:
-	ROW_STREAM_ABREAST
-	COLUMNS_STREAM_AVX512(GATHER)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherStreamNearAVX512<>)
+	STREAM_ROWS(GATHER)
 	RET
 
 // func gatherScaledStreamAVX512(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = scale * table[id] }
 TEXT ·gatherScaledStreamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-row:
-	ROW_STREAM_ABREAST
-	COLUMNS_STREAM_AVX512(GATHER_SCALED)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherScaledStreamNearAVX512<>)
+	STREAM_ROWS(GATHER_SCALED)
 	RET
 
 // func gatherSumStreamAVX512(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = 0 + table[id] }
 TEXT ·gatherSumStreamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-row:
-	ROW_STREAM_ABREAST
-	COLUMNS_STREAM_AVX512(GATHER_SUM)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherSumStreamNearAVX512<>)
+	STREAM_ROWS(GATHER_SUM)
 	RET
 
 // func embedStreamAVX512(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
 TEXT ·embedStreamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	POSITIONS_BEGIN
-row:
-	ROW_STREAM_ABREAST
-	POSITION
-	COLUMNS_STREAM_AVX512(EMBED)
-	POSITION_NEXT
-	STREAM_END
+	NEAR(rowArgs_near, ·embedStreamNearAVX512<>)
+	EMBED_STREAM_ROWS
 	RET
 
 // The uneven kernels do rows that begin or end within a line: whole lines are written past the caches, the parts at both ends with masks
@@ -1194,7 +1189,7 @@ row:
 	JEQ   even;                      \
 	CMPB  rowArgs_abreast(BX), $0;   \
 	JNE   fours;                     \
-	PREFETCHT1 (R12);                \
+	PREFETCH (R12);                  \
 	ADDQ  DX, R12;                   \
 	JMP   even;                      \
 fours: \
@@ -1210,51 +1205,53 @@ even: \
 	SUBQ  rowArgs_head(BX), R11;     \
 	SUBQ  rowArgs_head(BX), DI
 
+#define UNEVEN_ROWS(KERNEL) \
+	BEGIN_AVX512;       \
+row: \
+	ROW_STREAM_ABREAST; \
+	UNEVEN(KERNEL);     \
+	STREAM_END
+
+#define EMBED_UNEVEN_ROWS \
+	BEGIN_AVX512;       \
+	POSITIONS_BEGIN;    \
+row: \
+	ROW_STREAM_ABREAST; \
+	POSITION;           \
+	UNEVEN(EMBED);      \
+	POSITION_NEXT;      \
+	STREAM_END
+
 // func gatherUnevenAVX512(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherUnevenAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-row:
-	ROW_STREAM_ABREAST
-	UNEVEN(GATHER)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherUnevenNearAVX512<>)
+	UNEVEN_ROWS(GATHER)
 	RET
 
 // func gatherScaledUnevenAVX512(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = scale * table[id] }
 TEXT ·gatherScaledUnevenAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-row:
-	ROW_STREAM_ABREAST
-	UNEVEN(GATHER_SCALED)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherScaledUnevenNearAVX512<>)
+	UNEVEN_ROWS(GATHER_SCALED)
 	RET
 
 // func gatherSumUnevenAVX512(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = 0 + table[id] }
 TEXT ·gatherSumUnevenAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-row:
-	ROW_STREAM_ABREAST
-	UNEVEN(GATHER_SUM)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherSumUnevenNearAVX512<>)
+	UNEVEN_ROWS(GATHER_SUM)
 	RET
 
 // func embedUnevenAVX512(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
 TEXT ·embedUnevenAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	POSITIONS_BEGIN
-row:
-	ROW_STREAM_ABREAST
-	POSITION
-	UNEVEN(EMBED)
-	POSITION_NEXT
-	STREAM_END
+	NEAR(rowArgs_near, ·embedUnevenNearAVX512<>)
+	EMBED_UNEVEN_ROWS
 	RET
 
 // STORE_SUM adds to the sum of the row too, and so does STORE_SUM_PART at its end.
@@ -1270,6 +1267,23 @@ row:
 #define TAIL_SUM(KERNEL, cols) \
 	KERNEL(MASKED_LOAD, STORE_SUM_PART, Z15, 0, DX, Z0, Z1)
 
+#define EMBED_ADD_ROWS \
+	BEGIN_AVX512;              \
+	POSITIONS_BEGIN;           \
+row: \
+	ROW;                       \
+	POSITION;                  \
+	ADD;                       \
+	VXORPS Z16, Z16, Z16;      \
+	COLUMNS(EMBED_ADD, STORE_SUM, IN_ORDER, FOUR_LINES, LEFT2(AX, LAST), LINEAR4, AHEAD_FOUR, LONG_LINES, TAIL_SUM, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7); \
+	MOVQ R9, DX;               \
+	SHLQ $6, DX;               \
+	ADDQ sumArgs_sums(BX), DX; \
+	VMOVUPS Z16, (DX);         \
+	ADD_NEXT;                  \
+	POSITION_NEXT;             \
+	ROWS_END
+
 // func embedAddAVX512(a *sumArgs) (done int)
 // for i, id := range ids {
 //	linear[i] = scale * table[id] + positions[p(i)] + add[q(i)]
@@ -1277,21 +1291,8 @@ row:
 // }
 TEXT ·embedAddAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	POSITIONS_BEGIN
-row:
-	ROW
-	POSITION
-	ADD
-	VXORPS Z16, Z16, Z16
-	COLUMNS(EMBED_ADD, STORE_SUM, IN_ORDER, FOUR_LINES, LEFT2(AX, LAST), LINEAR4, AHEAD_FOUR, LONG_LINES, TAIL_SUM, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
-	MOVQ R9, DX
-	SHLQ $6, DX
-	ADDQ sumArgs_sums(BX), DX
-	VMOVUPS Z16, (DX)
-	ADD_NEXT
-	POSITION_NEXT
-	ROWS_END
+	NEAR(rowArgs_near, ·embedAddNearAVX512<>)
+	EMBED_ADD_ROWS
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -1395,4 +1396,96 @@ TEXT ·ids64BelowAVX512(SB), NOSPLIT, $0-25
 	VPBROADCASTQ DX, Z15
 	IDS_BELOW_AVX512(VPMAXUQ, VPCMPUQ, MASKED_IDS64, 8)
 	SETEQ ok+24(FP)
+	RET
+
+// Near kernels: see NEAR in rows_amd64.h. BX has the arguments.
+
+#undef PREFETCH
+#define PREFETCH PREFETCHT0
+
+TEXT ·gatherNearAVX2<>(SB), NOSPLIT, $0-16
+	ROWS_AVX2(GATHER, DI, ONE_COLUMN)
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·gatherScaledNearAVX2<>(SB), NOSPLIT, $0-16
+	ROWS_AVX2(GATHER_SCALED, DI, ONE_COLUMN)
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·gatherSumNearAVX2<>(SB), NOSPLIT, $0-16
+	ROWS_AVX2(GATHER_SUM, DI, ONE_COLUMN)
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·scatterAddNearAVX2<>(SB), NOSPLIT, $0-16
+	ROWS_AVX2(ADD_SCALED, R10, NO_FOURS)
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·embedNearAVX2<>(SB), NOSPLIT, $0-16
+	EMBED_ROWS_AVX2
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·gatherNearAVX512<>(SB), NOSPLIT, $0-16
+	ROWS_AVX512(GATHER, DI)
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·gatherScaledNearAVX512<>(SB), NOSPLIT, $0-16
+	ROWS_AVX512(GATHER_SCALED, DI)
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·gatherSumNearAVX512<>(SB), NOSPLIT, $0-16
+	ROWS_AVX512(GATHER_SUM, DI)
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·scatterAddNearAVX512<>(SB), NOSPLIT, $0-16
+	ROWS_AVX512(ADD_SCALED, R10)
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·embedNearAVX512<>(SB), NOSPLIT, $0-16
+	EMBED_ROWS_AVX512
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·gatherStreamNearAVX512<>(SB), NOSPLIT, $0-16
+	STREAM_ROWS(GATHER)
+	RET
+
+TEXT ·gatherScaledStreamNearAVX512<>(SB), NOSPLIT, $0-16
+	STREAM_ROWS(GATHER_SCALED)
+	RET
+
+TEXT ·gatherSumStreamNearAVX512<>(SB), NOSPLIT, $0-16
+	STREAM_ROWS(GATHER_SUM)
+	RET
+
+TEXT ·embedStreamNearAVX512<>(SB), NOSPLIT, $0-16
+	EMBED_STREAM_ROWS
+	RET
+
+TEXT ·gatherUnevenNearAVX512<>(SB), NOSPLIT, $0-16
+	UNEVEN_ROWS(GATHER)
+	RET
+
+TEXT ·gatherScaledUnevenNearAVX512<>(SB), NOSPLIT, $0-16
+	UNEVEN_ROWS(GATHER_SCALED)
+	RET
+
+TEXT ·gatherSumUnevenNearAVX512<>(SB), NOSPLIT, $0-16
+	UNEVEN_ROWS(GATHER_SUM)
+	RET
+
+TEXT ·embedUnevenNearAVX512<>(SB), NOSPLIT, $0-16
+	EMBED_UNEVEN_ROWS
+	RET
+
+TEXT ·embedAddNearAVX512<>(SB), NOSPLIT, $0-16
+	EMBED_ADD_ROWS
+	MOVQ R9, done+8(FP)
 	RET

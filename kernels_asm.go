@@ -44,6 +44,7 @@ type rowArgs struct {
 	unfenced int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
 	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns.
 	fullWidth   bool
+	near        bool // rows are prefetched into the first-level cache
 	leaveLinear bool // where rows come line by line, and short ones, linear rows are left to the processor's own prefetcher
 
 	abreast bool // rows that come line by line come four abreast, in kernels with NEXT_ABREAST: see tuning.AbreastColumns
@@ -257,30 +258,35 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // lines are done: a gather and a scatter-add of 1,000,000 x 26 without and with it 10.2 and 9.1, 12.2 and 9.1, x 31 11.6 and
 // 10.6, 15.4 and 9.7; of 50,257 x 30 3.87 and 4.09, 4.36 and 4.57.
 //
-// Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse (scatter-add, 50,257 x 768:
-// 246, 375, 361). None of it was measured on Arm; cores with a smaller third level may want a lower CachedBytes.
+// Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse there (scatter-add, 50,257 x 768:
+// 246, 375, 361), but see tuning.Near. None of it was measured on Arm; cores with a smaller third level may want a lower CachedBytes.
 const (
-	heldBytes   = 32 << 20 // of a table that a last-level cache may hold
-	spareBytes  = 8 << 20  // of the rows in their order
-	lineBytes   = 256      // of a row, which is a block of AVX-512
-	middleBytes = 2 << 10
-	wholeBytes  = 4 << 10
-	longBurst   = 1 << 10
-	beyondBytes = 96
-	beyondTable = 12 << 20 // of a table
-	longBytes   = 512 << 10
-	wideBytes   = 64 << 10
-	aheadBytes  = 24 << 10
-	aheadLeast  = 8
-	aheadMost   = 96
-	aheadFew    = 32
-	earlyRows   = 24
-	endColumns  = 128 // up to which END_ROWS goes
+	heldBytes      = 32 << 20 // of a table that a last-level cache may hold
+	spareBytes     = 8 << 20  // of the rows in their order
+	lineBytes      = 256      // of a row, which is a block of AVX-512
+	middleBytes    = 2 << 10
+	wholeBytes     = 4 << 10
+	longBurst      = 1 << 10
+	beyondBytes    = 96
+	beyondTable    = 12 << 20 // of a table
+	longBytes      = 512 << 10
+	wideBytes      = 64 << 10
+	nearBytes      = 32 << 10
+	nearShortBytes = 8 << 10
+	aheadBytes     = 24 << 10
+	aheadLeast     = 8
+	aheadMost      = 96
+	aheadFew       = 32
+	earlyRows      = 24
+	endColumns     = 128 // up to which END_ROWS goes
 )
 
 // halves reports whether kernels run on AVX-512 that does vectors in halves, and fullWidth whether on one that does not.
 func halves() bool    { return isa.Active() == isa.AVX512 && tuning.Halves }
 func fullWidth() bool { return isa.Active() == isa.AVX512 && !tuning.Halves }
+
+// near reports whether kernels that can prefetch into the first-level cache do.
+func near() bool { return tuning.Near && fullWidth() }
 
 // streamsRows reports whether a row kernel is to write the linear rows of a large result past the caches, if that can be done.
 func streamsRows(linear *Matrix) bool {
@@ -337,13 +343,20 @@ func prefetch(table *Matrix, ids, stride int, atOnce bool) (ahead, burst int) {
 // rowsAhead returns how many rows ahead to prefetch, and that at least as far as they fit into what bytesAhead says and no more
 // than a call of so many ids allows, where it is so many bytes of each.
 func rowsAhead(bytes, ids, least int) int {
-	ahead := min(max(aheadBytes/bytes, least), aheadMost, max(aheadFew, ids/4))
+	short := aheadBytes
+	if near() {
+		short = nearShortBytes
+	}
+	ahead := min(max(short/bytes, least), aheadMost, max(aheadFew, ids/4))
 	return min(ahead, max(bytesAhead()/bytes, 1))
 }
 
-// bytesAhead returns how much may be on its way into the second-level cache.
+// bytesAhead returns how much may be on its way into the second-level cache, or into the first.
 func bytesAhead() int {
-	if fullWidth() {
+	switch {
+	case near():
+		return nearBytes
+	case fullWidth():
 		return wideBytes
 	}
 	return longBytes
@@ -466,7 +479,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
 	a.stream, a.unfenced, a.fullWidth = stream, -1, fullWidth()
-	a.leaveLinear = a.fullWidth
+	a.leaveLinear, a.near = a.fullWidth, near()
 }
 
 // writtenAhead reports whether so many linear rows are to be prefetched because they are written, whole lines too or not: see

@@ -174,11 +174,11 @@ ahead: \
 	MOVQ  bagArgs_fetched(BX), R12;  \
 	SUBQ  $(size/4), R12;            \
 	JLE   6(PC);                     \
-	PREFETCHT1 size(R10);            \
+	PREFETCH size(R10);              \
 	ADDQ  $64, R10;                  \
 	SUBQ  $16, R12;                  \
 	JGT   -3(PC);                    \
-	PREFETCHT1 (size-4)(R10)(R12*4); \
+	PREFETCH (size-4)(R10)(R12*4);   \
 	ONE_TERM(WIDTH, VECTORS, FACTOR, TERM, factor); \
 	JGE   ended;                     \
 	CMPQ  R9, DX;                    \
@@ -679,8 +679,8 @@ spans:
 
 #define LINES16(row) \
 	LINES8(row);                                                                        \
-	PREFETCHT1 512(row); PREFETCHT1 576(row); PREFETCHT1 640(row); PREFETCHT1 704(row); \
-	PREFETCHT1 768(row); PREFETCHT1 832(row); PREFETCHT1 896(row); PREFETCHT1 960(row)
+	PREFETCH 512(row); PREFETCH 576(row); PREFETCH 640(row); PREFETCH 704(row);         \
+	PREFETCH 768(row); PREFETCH 832(row); PREFETCH 896(row); PREFETCH 960(row)
 
 #define Z_TAIL(OP, row) OP(MASKED_LOAD, MASKED_STORE, WITH_PART, row, 0, Z0, Z16, Z17, Z18, Z19)
 
@@ -737,6 +737,7 @@ done: \
 // for b, bag := range bags { for _, id := range bag { dst[b] += table[id] }; if mean { dst[b] /= len(bag) } }
 TEXT ·bagSumAVX512(SB), NOSPLIT, $0-9
 	MOVQ a+0(FP), BX
+	NEAR(bagArgs_near, ·bagSumNearAVX512<>)
 	BAGS_AVX512(START_SUM, NO_WEIGHT, FROM_SUM, SUM, END_SUM, END_LONG_SUM)
 	MOVB AX, ok+8(FP)
 	RET
@@ -745,6 +746,7 @@ TEXT ·bagSumAVX512(SB), NOSPLIT, $0-9
 // for b, bag := range bags { for i, id := range bag { dst[b] += weights[i] * table[id] } }
 TEXT ·bagWeightedAVX512(SB), NOSPLIT, $0-9
 	MOVQ a+0(FP), BX
+	NEAR(bagArgs_near, ·bagWeightedNearAVX512<>)
 	BAGS_AVX512(START_SUM, WEIGHT, FROM_SUM, WEIGHTED_SUM, END_PLAIN, END_LONG_PLAIN)
 	MOVB AX, ok+8(FP)
 	RET
@@ -753,6 +755,27 @@ TEXT ·bagWeightedAVX512(SB), NOSPLIT, $0-9
 // for b, bag := range bags { for _, id := range bag { if table[id] > dst[b] { dst[b] = table[id] } } }
 TEXT ·bagMaxAVX512(SB), NOSPLIT, $0-9
 	MOVQ a+0(FP), BX
+	NEAR(bagArgs_near, ·bagMaxNearAVX512<>)
+	BAGS_AVX512(START_MAXIMUM, NO_WEIGHT, FROM_MAXIMUM, MAXIMUM, END_PLAIN, END_LONG_PLAIN)
+	MOVB AX, ok+8(FP)
+	RET
+
+// Near kernels: see NEAR in rows_amd64.h. BX has the arguments.
+
+#undef PREFETCH
+#define PREFETCH PREFETCHT0
+
+TEXT ·bagSumNearAVX512<>(SB), NOSPLIT, $0-9
+	BAGS_AVX512(START_SUM, NO_WEIGHT, FROM_SUM, SUM, END_SUM, END_LONG_SUM)
+	MOVB AX, ok+8(FP)
+	RET
+
+TEXT ·bagWeightedNearAVX512<>(SB), NOSPLIT, $0-9
+	BAGS_AVX512(START_SUM, WEIGHT, FROM_SUM, WEIGHTED_SUM, END_PLAIN, END_LONG_PLAIN)
+	MOVB AX, ok+8(FP)
+	RET
+
+TEXT ·bagMaxNearAVX512<>(SB), NOSPLIT, $0-9
 	BAGS_AVX512(START_MAXIMUM, NO_WEIGHT, FROM_MAXIMUM, MAXIMUM, END_PLAIN, END_LONG_PLAIN)
 	MOVB AX, ok+8(FP)
 	RET

@@ -33,6 +33,7 @@ type bagArgs struct {
 	stop        int  // position behind the last
 	readable    int  // ids that may be read: prefetching looks beyond those to do
 	ahead       int  // rows to prefetch ahead; 0 for a table that sits in cache
+	near        bool // prefetch into the first-level cache
 	mean        bool // divide by the number of ids
 	partial     bool // there is one bag, in whose row is what its ids in front of next come to
 
@@ -95,7 +96,7 @@ func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
 	small := tuning.CachedBagBytes
-	if fullWidth() || isa.Intel() {
+	if fullWidth() && !near() || isa.Intel() {
 		small *= 3 // see tuning.Halves
 	}
 	ahead := 0

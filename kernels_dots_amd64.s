@@ -57,11 +57,11 @@ far: \
 	ADDQ  dotArgs_table(BX), R12;             \
 	MOVQ  dotArgs_burst(BX), R11;             \
 line: \
-	PREFETCHT1 (R12);                         \
+	PREFETCH (R12);                           \
 	ADDQ  $64, R12;                           \
 	SUBQ  $64, R11;                           \
 	JGT   line;                               \
-	PREFETCHT1 -4(R12)(R11*1);                \
+	PREFETCH -4(R12)(R11*1);                  \
 	INCQ  DX;                                 \
 	CMPQ  DX, DI;                             \
 	JLT   far;                                \
@@ -298,7 +298,7 @@ row: \
 	JLT  tail;        \
 block: \
 	BLOCK;            \
-	PREFETCHT1 (R8);  \
+	PREFETCH (R8);    \
 	ADDQ $64, SI;     \
 	ADDQ $64, R8;     \
 	SUBQ $16, CX;     \
@@ -503,112 +503,116 @@ DATA ·apart+0(SB)/8, $0x0D0905010C080400
 DATA ·apart+8(SB)/8, $0x0F0B07030E0A0602
 GLOBL ·apart(SB), RODATA|NOPTR, $16
 
+#define DOTS_AVX512 \
+	MOVQ dotArgs_cols(BX), AX;                              \
+	MASK;                                                   \
+	SPLIT(64);                                              \
+	VPMOVZXBD ·apart(SB), Z31;                              \
+	XORL R13, R13;                                          \
+group: \
+	DOT_ROW(0, SI, load0, found0);                          \
+	DOT_ROW(1, R8, load1, found1);                          \
+	DOT_ROW(2, R9, load2, found2);                          \
+	DOT_ROW(3, R10, load3, found3);                         \
+	DOTS_AHEAD(4);                                          \
+	MOVQ dotArgs_n(BX), R12;                                \
+	SUBQ R13, R12;                                          \
+	MOVL $4, DX;                                            \
+	CMPQ R12, DX;                                           \
+	CMOVQGT DX, R12;                                        \
+	XORL DX, DX;                                            \
+	BTSL R12, DX;                                           \
+	DECL DX;                                                \
+	KMOVW DX, K2;                                           \
+	SUBQ $4, AX;                                            \
+	JLT  few;                                               \
+quad: \
+	MOVQ dotArgs_aStride(BX), R12;                          \
+	LEAQ (R12)(R12*2), DI;                                  \
+	ADDQ R11, DI;                                           \
+	CLEAR4(Z0, Z1, Z2, Z3);                                 \
+	CLEAR4(Z4, Z5, Z6, Z7);                                 \
+	CLEAR4(Z8, Z9, Z10, Z11);                               \
+	CLEAR4(Z12, Z13, Z14, Z15);                             \
+	XORL  DX, DX;                                           \
+	TESTQ CX, CX;                                           \
+	JEQ   quadTail;                                         \
+	PCALIGN $32;                                            \
+quadBlock: \
+	QUAD_COLUMNS_AVX512(ALL_LANES_AVX512, ALL_AT_AVX512);   \
+	ADDQ  $64, R11;                                         \
+	ADDQ  $64, DI;                                          \
+	ADDQ  $64, DX;                                          \
+	CMPQ  DX, CX;                                           \
+	JLT   quadBlock;                                        \
+quadTail: \
+	TESTB $15, dotArgs_cols(BX);                            \
+	JEQ   quadSum;                                          \
+	QUAD_COLUMNS_AVX512(TAIL_LANES_AVX512, TAIL_AT_AVX512); \
+quadSum: \
+	SUBQ CX, R11;                                           \
+	LEAQ (R11)(R12*4), R11;                                 \
+	SIXTEEN_SUMS(VADDPS);                                   \
+	MOVQ dotArgs_rows(BX), DI;                              \
+	SUBQ AX, DI;                                            \
+	SUBQ $4, DI;                                            \
+	MOVQ dotArgs_dstStride(BX), R12;                        \
+	IMULQ R12, DI;                                          \
+	ADDQ dotArgs_dst(BX), DI;                               \
+	LEAQ (DI)(R13*4), DI;                                   \
+	VMOVUPS X0, K2, (DI);                                   \
+	VMOVUPS X1, K2, (DI)(R12*1);                            \
+	LEAQ (DI)(R12*2), DI;                                   \
+	VMOVUPS X2, K2, (DI);                                   \
+	VMOVUPS X3, K2, (DI)(R12*1);                            \
+	LEAQ (DI)(R12*2), DI;                                   \
+	SUBQ $4, AX;                                            \
+	JGE  quad;                                              \
+few: \
+	ADDQ $3, AX;                                            \
+	JLT  next;                                              \
+	JEQ  last;                                              \
+pair: \
+	MOVQ R11, R12;                                          \
+	ADDQ dotArgs_aStride(BX), R12;                          \
+	CLEAR4(Z0, Z1, Z2, Z3);                                 \
+	CLEAR4(Z4, Z5, Z6, Z7);                                 \
+	DOTS_COLUMNS_AVX512(PAIR_COLUMNS_AVX512, pairBlock, pairTail, pairSum); \
+	QUARTERS(Z0, Z1, Z2, Z3, Z8);                           \
+	QUARTERS(Z4, Z5, Z6, Z7, Z9);                           \
+	TREE_AVX512(Z4);                                        \
+	MOVQ R12, R11;                                          \
+	ADDQ dotArgs_aStride(BX), R11;                          \
+	VEXTRACTF128 $1, Y0, X1;                                \
+	VMOVUPS X0, K2, (DI);                                   \
+	ADDQ dotArgs_dstStride(BX), DI;                         \
+	VMOVUPS X1, K2, (DI);                                   \
+	ADDQ dotArgs_dstStride(BX), DI;                         \
+	SUBQ $2, AX;                                            \
+	JGT  pair;                                              \
+	JLT  next;                                              \
+last: \
+	CLEAR4(Z0, Z1, Z2, Z3);                                 \
+	DOTS_COLUMNS_AVX512(LAST_COLUMNS_AVX512, lastBlock, lastTail, lastSum); \
+	QUARTERS(Z0, Z1, Z2, Z3, Z8);                           \
+	TREE_AVX512(Z0);                                        \
+	VMOVUPS X0, K2, (DI);                                   \
+next: \
+	ADDQ $4, R13;                                           \
+	CMPQ R13, dotArgs_n(BX);                                \
+	JLT  group;                                             \
+	JMP  done;                                              \
+changed: \
+	DOTS_CHANGED;                                           \
+done: \
+	VZEROUPPER
+
 // func dotsAVX512(d *dotArgs) (done int)
 // for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }
 TEXT ·dotsAVX512(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
-	MOVQ dotArgs_cols(BX), AX
-	MASK
-	SPLIT(64)
-	VPMOVZXBD ·apart(SB), Z31
-	XORL R13, R13
-group:
-	DOT_ROW(0, SI, load0, found0)
-	DOT_ROW(1, R8, load1, found1)
-	DOT_ROW(2, R9, load2, found2)
-	DOT_ROW(3, R10, load3, found3)
-	DOTS_AHEAD(4)
-	MOVQ dotArgs_n(BX), R12
-	SUBQ R13, R12
-	MOVL $4, DX
-	CMPQ R12, DX
-	CMOVQGT DX, R12
-	XORL DX, DX
-	BTSL R12, DX
-	DECL DX
-	KMOVW DX, K2
-	SUBQ $4, AX
-	JLT  few
-quad:
-	MOVQ dotArgs_aStride(BX), R12
-	LEAQ (R12)(R12*2), DI
-	ADDQ R11, DI
-	CLEAR4(Z0, Z1, Z2, Z3)
-	CLEAR4(Z4, Z5, Z6, Z7)
-	CLEAR4(Z8, Z9, Z10, Z11)
-	CLEAR4(Z12, Z13, Z14, Z15)
-	XORL  DX, DX
-	TESTQ CX, CX
-	JEQ   quadTail
-	PCALIGN $32
-quadBlock:
-	QUAD_COLUMNS_AVX512(ALL_LANES_AVX512, ALL_AT_AVX512)
-	ADDQ  $64, R11
-	ADDQ  $64, DI
-	ADDQ  $64, DX
-	CMPQ  DX, CX
-	JLT   quadBlock
-quadTail:
-	TESTB $15, dotArgs_cols(BX)
-	JEQ   quadSum
-	QUAD_COLUMNS_AVX512(TAIL_LANES_AVX512, TAIL_AT_AVX512)
-quadSum:
-	SUBQ CX, R11
-	LEAQ (R11)(R12*4), R11
-	SIXTEEN_SUMS(VADDPS)
-	MOVQ dotArgs_rows(BX), DI
-	SUBQ AX, DI
-	SUBQ $4, DI
-	MOVQ dotArgs_dstStride(BX), R12
-	IMULQ R12, DI
-	ADDQ dotArgs_dst(BX), DI
-	LEAQ (DI)(R13*4), DI
-	VMOVUPS X0, K2, (DI)
-	VMOVUPS X1, K2, (DI)(R12*1)
-	LEAQ (DI)(R12*2), DI
-	VMOVUPS X2, K2, (DI)
-	VMOVUPS X3, K2, (DI)(R12*1)
-	LEAQ (DI)(R12*2), DI
-	SUBQ $4, AX
-	JGE  quad
-few:
-	ADDQ $3, AX
-	JLT  next
-	JEQ  last
-pair:
-	MOVQ R11, R12
-	ADDQ dotArgs_aStride(BX), R12
-	CLEAR4(Z0, Z1, Z2, Z3)
-	CLEAR4(Z4, Z5, Z6, Z7)
-	DOTS_COLUMNS_AVX512(PAIR_COLUMNS_AVX512, pairBlock, pairTail, pairSum)
-	QUARTERS(Z0, Z1, Z2, Z3, Z8)
-	QUARTERS(Z4, Z5, Z6, Z7, Z9)
-	TREE_AVX512(Z4)
-	MOVQ R12, R11
-	ADDQ dotArgs_aStride(BX), R11
-	VEXTRACTF128 $1, Y0, X1
-	VMOVUPS X0, K2, (DI)
-	ADDQ dotArgs_dstStride(BX), DI
-	VMOVUPS X1, K2, (DI)
-	ADDQ dotArgs_dstStride(BX), DI
-	SUBQ $2, AX
-	JGT  pair
-	JLT  next
-last:
-	CLEAR4(Z0, Z1, Z2, Z3)
-	DOTS_COLUMNS_AVX512(LAST_COLUMNS_AVX512, lastBlock, lastTail, lastSum)
-	QUARTERS(Z0, Z1, Z2, Z3, Z8)
-	TREE_AVX512(Z0)
-	VMOVUPS X0, K2, (DI)
-next:
-	ADDQ $4, R13
-	CMPQ R13, dotArgs_n(BX)
-	JLT  group
-	JMP  done
-changed:
-	DOTS_CHANGED
-done:
-	VZEROUPPER
+	NEAR(dotArgs_near, ·dotsNearAVX512<>)
+	DOTS_AVX512
 	MOVQ dotArgs_n(BX), AX
 	MOVQ AX, done+8(FP)
 	RET
@@ -631,7 +635,7 @@ done:
 	ID(R8, dotArgs_wide(BX), pos, row); \
 inOrder:
 
-#define ONE_PREFETCH(off) PREFETCHT1 off(R12)(DX*1)
+#define ONE_PREFETCH(off) PREFETCH off(R12)(DX*1)
 #define ONE_PRODUCT(off, x) \
 	VMULPS off(R11)(DX*1), x, x; \
 	VADDPS x, Z4, Z4
@@ -720,7 +724,7 @@ ones: \
 	ONE_BLOCK;                        \
 	ONE_BLOCK;                        \
 tail: \
-	PREFETCHT1 -4(R12)(AX*4);         \
+	PREFETCH -4(R12)(AX*4);           \
 	TESTB $15, AX;                    \
 	JEQ  sum;                         \
 	ONE_PREFETCH(0);                  \
@@ -760,6 +764,7 @@ done: \
 // for j, id := range ids { dst[0][j] = dot(a[0], table[id]) }, of a multiple of 4 ids, or of as many rows from the first on
 TEXT ·dotsOneAVX512(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
+	NEAR(dotArgs_near, ·dotsOneNearAVX512<>)
 	DOTS_ONE(ONE_FOUR)
 	MOVQ R9, done+8(FP)
 	RET
@@ -769,5 +774,21 @@ TEXT ·dotsOneAVX512(SB), NOSPLIT, $0-16
 TEXT ·dotsOrderedAVX512(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
 	DOTS_ONE(ORDERED_FOUR)
+	MOVQ R9, done+8(FP)
+	RET
+
+// Near kernels: see NEAR in rows_amd64.h. BX has the arguments.
+
+#undef PREFETCH
+#define PREFETCH PREFETCHT0
+
+TEXT ·dotsNearAVX512<>(SB), NOSPLIT, $0-16
+	DOTS_AVX512
+	MOVQ dotArgs_n(BX), AX
+	MOVQ AX, done+8(FP)
+	RET
+
+TEXT ·dotsOneNearAVX512<>(SB), NOSPLIT, $0-16
+	DOTS_ONE(ONE_FOUR)
 	MOVQ R9, done+8(FP)
 	RET

@@ -29,6 +29,7 @@ type dotArgs struct {
 	readable    int  // ids that may be read, at least n: prefetching looks beyond those to do
 	ahead       int  // ids to prefetch ahead; 0 for none
 	burst       int  // bytes to prefetch of each row
+	near        bool // prefetch into the first-level cache
 	oneByOne    bool // without ids, rows of the table may go by one by one
 }
 
@@ -129,7 +130,7 @@ func (d *dotArgs) prepare(dst, a, table *Matrix, n int) {
 		d.burst = longBurst // there is no prefetching line by line
 	}
 	d.dstStride, d.aStride, d.tableStride = uintptr(dst.Stride)*4, uintptr(a.Stride)*4, uintptr(table.Stride)*4
-	d.limit, d.cols = uint64(table.Rows), a.Cols
+	d.limit, d.cols, d.near = uint64(table.Rows), a.Cols, near() && d.ids != nil
 }
 
 // run does n ids for so many rows of a, and returns the number done.

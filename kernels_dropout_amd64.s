@@ -103,7 +103,7 @@ fetched:
 
 #define LINE(i) \
 	MOVQ (dropoutArgs_from+8*(i))(BX), AX; \
-	PREFETCHT1 (AX)(CX*4)
+	PREFETCH (AX)(CX*4)
 
 #define LINES_OF_2 \
 	LINE(0); \
@@ -264,10 +264,10 @@ GLOBL ·inTurn(SB), RODATA|NOPTR, $8
 // LINES_AHEAD prefetches 256 bytes of a row of the next group, where dropoutArgs.ahead has it so: rows side by side are too many
 // streams for the processor to see what comes.
 #define LINES_AHEAD(row, off) \
-	PREFETCHT1 off row;       \
-	PREFETCHT1 (off+64) row;  \
-	PREFETCHT1 (off+128) row; \
-	PREFETCHT1 (off+192) row
+	PREFETCH off row;         \
+	PREFETCH (off+64) row;    \
+	PREFETCH (off+128) row;   \
+	PREFETCH (off+192) row
 
 // func dropoutAVX2(a *dropoutArgs)
 // for i := range rows { for c := range cols { dst[i][c] = scale*src[i][c], or 0 if random(row+i, c) < threshold } }
@@ -504,164 +504,176 @@ done:
 	VPBROADCASTD dropoutArgs_block(BX), Z4; \
 	VPADDD Z4, Z11, Z11
 
+#define DROPOUT_AVX512 \
+	DROPOUT_BEGIN;                                         \
+	LEAQ (R8)(R8*2), R11;                                  \
+	LEAQ (R12)(R12*2), R13;                                \
+	MOVL $8, AX;                                           \
+	VPBROADCASTQ AX, Z6;                                   \
+	VPBROADCASTD dropoutArgs_first(BX), Z9;                \
+	VPBROADCASTD dropoutArgs_second(BX), Z10;              \
+	VBROADCASTSS dropoutArgs_scale(BX), Z12;               \
+	VPBROADCASTB dropoutArgs_threshold(BX), Z13;           \
+	MOVL $0xd2511f53, AX;                                  \
+	VPBROADCASTQ AX, Z14;                                  \
+	MOVL $0xcd9e8d57, AX;                                  \
+	VPBROADCASTQ AX, Z15;                                  \
+	MOVL $0x5555, AX;                                      \
+	KMOVW AX, K3;                                          \
+	SUBQ $4, R9;                                           \
+	JLT  rows;                                             \
+four: \
+	DROPOUT_ROW(0);                                        \
+	DROPOUT_ROW(1);                                        \
+	DROPOUT_ROW(2);                                        \
+	DROPOUT_ROW(3);                                        \
+	CMPQ dropoutArgs_ids(BX), $0;                          \
+	JEQ  found;                                            \
+	NEXT(0);                                               \
+	NEXT(1);                                               \
+	NEXT(2);                                               \
+	NEXT(3);                                               \
+found: \
+	ROW_AVX512;                                            \
+	PCALIGN $32;                                           \
+blocks: \
+	FETCH(128, LINES_OF_4, lines, fetched);                \
+	DROPOUT_COLUMNS_AVX512;                                \
+	FIRST_AVX512(0, Z16, Z17, Z18, Z19, Z4, Z5);           \
+	FIRST_AVX512(1, Z20, Z21, Z22, Z23, Z7, Z8);           \
+	FIRST_AVX512(2, Z24, Z25, Z26, Z27, Z4, Z5);           \
+	FIRST_AVX512(3, Z28, Z29, Z30, Z31, Z7, Z8);           \
+	ROUNDS_AVX512(4, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28); \
+	ROUNDS_AVX512(5, Z18, Z19, Z16, Z17, Z22, Z23, Z20, Z21, Z26, Z27, Z24, Z25, Z30, Z31, Z28, Z29); \
+	ROUNDS_AVX512(6, Z19, Z16, Z17, Z18, Z23, Z20, Z21, Z22, Z27, Z24, Z25, Z26, Z31, Z28, Z29, Z30); \
+	ROUNDS_AVX512(7, Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27, Z28, Z29, Z30, Z31); \
+	ROUNDS_AVX512(8, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28); \
+	LAST_AVX512(Z18, Z19, Z16, Z17);                       \
+	LAST_AVX512(Z22, Z23, Z20, Z21);                       \
+	LAST_AVX512(Z26, Z27, Z24, Z25);                       \
+	LAST_AVX512(Z30, Z31, Z28, Z29);                       \
+	CMPB dropoutArgs_ahead(BX), $0;                        \
+	JEQ  near;                                             \
+	LEAQ (SI)(R8*4), AX;                                   \
+	LINES_AHEAD((AX), 0);                                  \
+	LINES_AHEAD((AX), 256);                                \
+	LINES_AHEAD((AX)(R8*1), 0);                            \
+	LINES_AHEAD((AX)(R8*1), 256);                          \
+	LINES_AHEAD((AX)(R8*2), 0);                            \
+	LINES_AHEAD((AX)(R8*2), 256);                          \
+	LINES_AHEAD((AX)(R11*1), 0);                           \
+	LINES_AHEAD((AX)(R11*1), 256);                         \
+near: \
+	CMPQ DX, $128;                                         \
+	JLT  edges;                                            \
+	CMPB dropoutArgs_stream(BX), $0;                       \
+	JNE  stream;                                           \
+	DROPS_AVX512(VECTOR);                                  \
+advance: \
+	ADDQ $512, SI;                                         \
+	ADDQ $512, DI;                                         \
+	SUBQ $128, DX;                                         \
+	JGT  blocks;                                           \
+	JMP  fourDone;                                         \
+stream: \
+	DROPS_AVX512(STREAM);                                  \
+	JMP  advance;                                          \
+edges: \
+	CMPQ DX, $64;                                          \
+	JLT  parts;                                            \
+	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19);               \
+	DROP_AVX512(VECTOR, (SI)(R8*1), (DI)(R12*1), 0, Z23);  \
+	DROP_AVX512(VECTOR, (SI)(R8*2), (DI)(R12*2), 0, Z27);  \
+	DROP_AVX512(VECTOR, (SI)(R11*1), (DI)(R13*1), 0, Z31); \
+	ADDQ $256, SI;                                         \
+	ADDQ $256, DI;                                         \
+	SUBQ $64, DX;                                          \
+	JEQ  fourDone;                                         \
+	VMOVDQA64 Z17, Z19;                                    \
+	VMOVDQA64 Z21, Z23;                                    \
+	VMOVDQA64 Z25, Z27;                                    \
+	VMOVDQA64 Z29, Z31;                                    \
+parts: \
+	EDGES_AVX512;                                          \
+	EDGE_AVX512((SI), (DI), Z19);                          \
+	EDGE_AVX512((SI)(R8*1), (DI)(R12*1), Z23);             \
+	EDGE_AVX512((SI)(R8*2), (DI)(R12*2), Z27);             \
+	EDGE_AVX512((SI)(R11*1), (DI)(R13*1), Z31);            \
+fourDone: \
+	DROPOUT_ROW_END;                                       \
+	LEAQ (SI)(R8*4), SI;                                   \
+	LEAQ (DI)(R12*4), DI;                                  \
+	SUBQ $4, R9;                                           \
+	JGE  four;                                             \
+rows: \
+	ADDQ $4, R9;                                           \
+	JEQ  done;                                             \
+one: \
+	DROPOUT_ROW(0);                                        \
+	CMPQ dropoutArgs_ids(BX), $0;                          \
+	JEQ  oneFound;                                         \
+	NEXT(0);                                               \
+oneFound: \
+	ROW_AVX512;                                            \
+block: \
+	FETCH(128, LINE(0), line, oneFetched);                 \
+	DROPOUT_COLUMNS_AVX512;                                \
+	FIRST_AVX512(0, Z16, Z17, Z18, Z19, Z4, Z5);           \
+	ROUND_AVX512(4, Z17, Z18, Z19, Z16, Z4, Z5);           \
+	ROUND_AVX512(5, Z18, Z19, Z16, Z17, Z4, Z5);           \
+	ROUND_AVX512(6, Z19, Z16, Z17, Z18, Z4, Z5);           \
+	ROUND_AVX512(7, Z16, Z17, Z18, Z19, Z4, Z5);           \
+	ROUND_AVX512(8, Z17, Z18, Z19, Z16, Z4, Z5);           \
+	LAST_AVX512(Z18, Z19, Z16, Z17);                       \
+	CMPQ DX, $128;                                         \
+	JLT  edge;                                             \
+	CMPB dropoutArgs_stream(BX), $0;                       \
+	JNE  oneStream;                                        \
+	DROP1_AVX512(VECTOR);                                  \
+oneAdvance: \
+	ADDQ $512, SI;                                         \
+	ADDQ $512, DI;                                         \
+	SUBQ $128, DX;                                         \
+	JGT  block;                                            \
+	JMP  oneDone;                                          \
+oneStream: \
+	DROP1_AVX512(STREAM);                                  \
+	JMP  oneAdvance;                                       \
+edge: \
+	CMPQ DX, $64;                                          \
+	JLT  part;                                             \
+	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19);               \
+	ADDQ $256, SI;                                         \
+	ADDQ $256, DI;                                         \
+	SUBQ $64, DX;                                          \
+	JEQ  oneDone;                                          \
+	VMOVDQA64 Z17, Z19;                                    \
+part: \
+	EDGES_AVX512;                                          \
+	EDGE_AVX512((SI), (DI), Z19);                          \
+oneDone: \
+	DROPOUT_ROW_END;                                       \
+	ADDQ R8, SI;                                           \
+	ADDQ R12, DI;                                          \
+	DECQ R9;                                               \
+	JNE  one;                                              \
+done: \
+	DROPOUT_END;                                           \
+	VZEROUPPER
+
 // func dropoutAVX512(a *dropoutArgs)
 // for i := range rows { for c := range cols { dst[i][c] = scale*src[i][c], or 0 if random(row+i, c) < threshold } }
 TEXT ·dropoutAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
-	DROPOUT_BEGIN
-	LEAQ (R8)(R8*2), R11
-	LEAQ (R12)(R12*2), R13
-	MOVL $8, AX
-	VPBROADCASTQ AX, Z6
-	VPBROADCASTD dropoutArgs_first(BX), Z9
-	VPBROADCASTD dropoutArgs_second(BX), Z10
-	VBROADCASTSS dropoutArgs_scale(BX), Z12
-	VPBROADCASTB dropoutArgs_threshold(BX), Z13
-	MOVL $0xd2511f53, AX
-	VPBROADCASTQ AX, Z14
-	MOVL $0xcd9e8d57, AX
-	VPBROADCASTQ AX, Z15
-	MOVL $0x5555, AX
-	KMOVW AX, K3
-	SUBQ $4, R9
-	JLT  rows
-four:
-	DROPOUT_ROW(0)
-	DROPOUT_ROW(1)
-	DROPOUT_ROW(2)
-	DROPOUT_ROW(3)
-	CMPQ dropoutArgs_ids(BX), $0
-	JEQ  found
-	NEXT(0)
-	NEXT(1)
-	NEXT(2)
-	NEXT(3)
-found:
-	ROW_AVX512
-	PCALIGN $32
-blocks:
-	FETCH(128, LINES_OF_4, lines, fetched)
-	DROPOUT_COLUMNS_AVX512
-	FIRST_AVX512(0, Z16, Z17, Z18, Z19, Z4, Z5)
-	FIRST_AVX512(1, Z20, Z21, Z22, Z23, Z7, Z8)
-	FIRST_AVX512(2, Z24, Z25, Z26, Z27, Z4, Z5)
-	FIRST_AVX512(3, Z28, Z29, Z30, Z31, Z7, Z8)
-	ROUNDS_AVX512(4, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28)
-	ROUNDS_AVX512(5, Z18, Z19, Z16, Z17, Z22, Z23, Z20, Z21, Z26, Z27, Z24, Z25, Z30, Z31, Z28, Z29)
-	ROUNDS_AVX512(6, Z19, Z16, Z17, Z18, Z23, Z20, Z21, Z22, Z27, Z24, Z25, Z26, Z31, Z28, Z29, Z30)
-	ROUNDS_AVX512(7, Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27, Z28, Z29, Z30, Z31)
-	ROUNDS_AVX512(8, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28)
-	LAST_AVX512(Z18, Z19, Z16, Z17)
-	LAST_AVX512(Z22, Z23, Z20, Z21)
-	LAST_AVX512(Z26, Z27, Z24, Z25)
-	LAST_AVX512(Z30, Z31, Z28, Z29)
-	CMPB dropoutArgs_ahead(BX), $0
-	JEQ  near
-	LEAQ (SI)(R8*4), AX
-	LINES_AHEAD((AX), 0)
-	LINES_AHEAD((AX), 256)
-	LINES_AHEAD((AX)(R8*1), 0)
-	LINES_AHEAD((AX)(R8*1), 256)
-	LINES_AHEAD((AX)(R8*2), 0)
-	LINES_AHEAD((AX)(R8*2), 256)
-	LINES_AHEAD((AX)(R11*1), 0)
-	LINES_AHEAD((AX)(R11*1), 256)
-near:
-	CMPQ DX, $128
-	JLT  edges
-	CMPB dropoutArgs_stream(BX), $0
-	JNE  stream
-	DROPS_AVX512(VECTOR)
-advance:
-	ADDQ $512, SI
-	ADDQ $512, DI
-	SUBQ $128, DX
-	JGT  blocks
-	JMP  fourDone
-stream:
-	DROPS_AVX512(STREAM)
-	JMP  advance
-edges:
-	CMPQ DX, $64
-	JLT  parts
-	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19)
-	DROP_AVX512(VECTOR, (SI)(R8*1), (DI)(R12*1), 0, Z23)
-	DROP_AVX512(VECTOR, (SI)(R8*2), (DI)(R12*2), 0, Z27)
-	DROP_AVX512(VECTOR, (SI)(R11*1), (DI)(R13*1), 0, Z31)
-	ADDQ $256, SI
-	ADDQ $256, DI
-	SUBQ $64, DX
-	JEQ  fourDone
-	VMOVDQA64 Z17, Z19
-	VMOVDQA64 Z21, Z23
-	VMOVDQA64 Z25, Z27
-	VMOVDQA64 Z29, Z31
-parts:
-	EDGES_AVX512
-	EDGE_AVX512((SI), (DI), Z19)
-	EDGE_AVX512((SI)(R8*1), (DI)(R12*1), Z23)
-	EDGE_AVX512((SI)(R8*2), (DI)(R12*2), Z27)
-	EDGE_AVX512((SI)(R11*1), (DI)(R13*1), Z31)
-fourDone:
-	DROPOUT_ROW_END
-	LEAQ (SI)(R8*4), SI
-	LEAQ (DI)(R12*4), DI
-	SUBQ $4, R9
-	JGE  four
-rows:
-	ADDQ $4, R9
-	JEQ  done
-one:
-	DROPOUT_ROW(0)
-	CMPQ dropoutArgs_ids(BX), $0
-	JEQ  oneFound
-	NEXT(0)
-oneFound:
-	ROW_AVX512
-block:
-	FETCH(128, LINE(0), line, oneFetched)
-	DROPOUT_COLUMNS_AVX512
-	FIRST_AVX512(0, Z16, Z17, Z18, Z19, Z4, Z5)
-	ROUND_AVX512(4, Z17, Z18, Z19, Z16, Z4, Z5)
-	ROUND_AVX512(5, Z18, Z19, Z16, Z17, Z4, Z5)
-	ROUND_AVX512(6, Z19, Z16, Z17, Z18, Z4, Z5)
-	ROUND_AVX512(7, Z16, Z17, Z18, Z19, Z4, Z5)
-	ROUND_AVX512(8, Z17, Z18, Z19, Z16, Z4, Z5)
-	LAST_AVX512(Z18, Z19, Z16, Z17)
-	CMPQ DX, $128
-	JLT  edge
-	CMPB dropoutArgs_stream(BX), $0
-	JNE  oneStream
-	DROP1_AVX512(VECTOR)
-oneAdvance:
-	ADDQ $512, SI
-	ADDQ $512, DI
-	SUBQ $128, DX
-	JGT  block
-	JMP  oneDone
-oneStream:
-	DROP1_AVX512(STREAM)
-	JMP  oneAdvance
-edge:
-	CMPQ DX, $64
-	JLT  part
-	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19)
-	ADDQ $256, SI
-	ADDQ $256, DI
-	SUBQ $64, DX
-	JEQ  oneDone
-	VMOVDQA64 Z17, Z19
-part:
-	EDGES_AVX512
-	EDGE_AVX512((SI), (DI), Z19)
-oneDone:
-	DROPOUT_ROW_END
-	ADDQ R8, SI
-	ADDQ R12, DI
-	DECQ R9
-	JNE  one
-done:
-	DROPOUT_END
-	VZEROUPPER
+	NEAR(dropoutArgs_near, ·dropoutNearAVX512<>)
+	DROPOUT_AVX512
 	RET
 
+// Near kernels: see NEAR in rows_amd64.h. BX has the arguments.
+
+#undef PREFETCH
+#define PREFETCH PREFETCHT0
+
+TEXT ·dropoutNearAVX512<>(SB), NOSPLIT, $0-8
+	DROPOUT_AVX512
+	RET

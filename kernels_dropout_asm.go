@@ -39,6 +39,7 @@ type dropoutArgs struct {
 	wide       uint64         // 0: ids have 4 bytes; 1: they have 8
 	fetched    int            // ids that have been looked at
 
+	near   bool // prefetch into the first-level cache
 	ahead  bool // prefetch the next rows of src
 	stream bool // write whole blocks past the caches; rows of dst begin at multiples of 64 bytes
 
@@ -78,6 +79,7 @@ func (a *dropoutArgs) prepare(dst, src *Matrix, mask *Mask) {
 	a.start = high ^ a.keys[0][0]
 	a.first = uint32(stream>>32) ^ a.keys[0][1]
 	a.second = low ^ a.keys[1][0]
+	a.near = near()
 }
 
 // dropout prefetches the next rows of large matrices, and writes results that are not in place past the caches. On a Zen 5, ns per

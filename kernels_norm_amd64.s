@@ -94,30 +94,30 @@ done:
 // nothing.
 
 #define AHEAD_X2 \
-	PREFETCHT1 (R12);       \
-	PREFETCHT1 (R12)(R8*1)
+	PREFETCH (R12);         \
+	PREFETCH (R12)(R8*1)
 
 #define AHEAD_X4 \
 	AHEAD_X2;               \
-	PREFETCHT1 (R12)(R8*2); \
-	PREFETCHT1 (R12)(R9*1)
+	PREFETCH (R12)(R8*2);   \
+	PREFETCH (R12)(R9*1)
 
 #define AHEAD_XY2 \
 	AHEAD_X2;               \
-	PREFETCHT1 (R13);       \
-	PREFETCHT1 (R13)(R10*1)
+	PREFETCH (R13);         \
+	PREFETCH (R13)(R10*1)
 
 #define AHEAD_XY4 \
 	AHEAD_X4;                \
-	PREFETCHT1 (R13);        \
-	PREFETCHT1 (R13)(R10*1); \
-	PREFETCHT1 (R13)(R10*2); \
-	PREFETCHT1 (R13)(R11*1)
+	PREFETCH (R13);          \
+	PREFETCH (R13)(R10*1);   \
+	PREFETCH (R13)(R10*2);   \
+	PREFETCH (R13)(R11*1)
 
 // FETCH prefetches a line of a row that comes next, of what is looked up.
 #define FETCH(row) \
-	PREFETCHT1 (row); \
-	ADDQ       $64, row
+	PREFETCH (row);   \
+	ADDQ     $64, row
 
 // What a pass does to one vector of a row, at address x or so, in register v.
 
@@ -723,6 +723,7 @@ done:
 // for i, x := range src { for j := range x { dst[i][j] = ((x[j]-mean(x))*r(x))*gamma[j] + beta[j] } }
 TEXT ·layerNormAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
+	NEAR(normArgs_near, ·layerNormNearAVX512<>)
 	NORM_ROWS_AVX512(NORM4_AVX512, NORM1_AVX512)
 	VZEROUPPER
 	RET
@@ -731,38 +732,43 @@ TEXT ·layerNormAVX512(SB), NOSPLIT, $0-8
 // layerNormAVX512 past the caches, of rows of dst that begin at multiples of 64 bytes and have whole vectors
 TEXT ·layerNormStreamAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
+	NEAR(normArgs_near, ·layerNormStreamNearAVX512<>)
 	NORM_ROWS_AVX512(NORM4_STREAM_AVX512, NORM1_STREAM_AVX512)
 	SFENCE
 	VZEROUPPER
 	RET
 
+#define NORM_FOUR_AVX512 \
+	NORM_BEGIN(normArgs_dst, normArgs_dstStride); \
+	MASK;                                         \
+	LEAQ (R8)(R8*2), R9;                          \
+	LEAQ (R10)(R10*2), R11;                       \
+	VMOVUPS fourArgs_sums+0(BX), Z0;              \
+	VMOVUPS fourArgs_sums+64(BX), Z1;             \
+	VMOVUPS fourArgs_sums+128(BX), Z2;            \
+	VMOVUPS fourArgs_sums+192(BX), Z3;            \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);            \
+	EACH_AVX512(Z0, Z8, Z9, Z10, Z11);            \
+	CLEAR4(Z0, Z1, Z2, Z3);                       \
+	MOVQ fourArgs_from+0(BX), R12;                \
+	MOVQ fourArgs_from+8(BX), R13;                \
+	LANES_AVX512(SQUARES4_FETCH_AVX512, STEP_X, square, squareTail, squareDone); \
+	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16);            \
+	DEVIATIONS_AVX512;                            \
+	EACH_AVX512(Z0, Z12, Z13, Z14, Z15);          \
+	MOVQ normArgs_gamma(BX), R12;                 \
+	MOVQ normArgs_beta(BX), R13;                  \
+	MOVQ fourArgs_from+16(BX), AX;                \
+	MOVQ fourArgs_from+24(BX), DX;                \
+	NORM_COLUMNS(NORM4_FETCH_AVX512, STEP_NORM, NORM4_AVX512(MASKED_LOAD, MASKED_STORE), block, tail, done); \
+	VZEROUPPER
+
 // func layerNormFourAVX512(a *fourArgs)
 // layerNormAVX512 of four rows, whose sums are there, while those at from are prefetched
 TEXT ·layerNormFourAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
-	NORM_BEGIN(normArgs_dst, normArgs_dstStride)
-	MASK
-	LEAQ (R8)(R8*2), R9
-	LEAQ (R10)(R10*2), R11
-	VMOVUPS fourArgs_sums+0(BX), Z0
-	VMOVUPS fourArgs_sums+64(BX), Z1
-	VMOVUPS fourArgs_sums+128(BX), Z2
-	VMOVUPS fourArgs_sums+192(BX), Z3
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	EACH_AVX512(Z0, Z8, Z9, Z10, Z11)
-	CLEAR4(Z0, Z1, Z2, Z3)
-	MOVQ fourArgs_from+0(BX), R12
-	MOVQ fourArgs_from+8(BX), R13
-	LANES_AVX512(SQUARES4_FETCH_AVX512, STEP_X, square, squareTail, squareDone)
-	MEANS_AVX512(Z0, Z1, Z2, Z3, Z16)
-	DEVIATIONS_AVX512
-	EACH_AVX512(Z0, Z12, Z13, Z14, Z15)
-	MOVQ normArgs_gamma(BX), R12
-	MOVQ normArgs_beta(BX), R13
-	MOVQ fourArgs_from+16(BX), AX
-	MOVQ fourArgs_from+24(BX), DX
-	NORM_COLUMNS(NORM4_FETCH_AVX512, STEP_NORM, NORM4_AVX512(MASKED_LOAD, MASKED_STORE), block, tail, done)
-	VZEROUPPER
+	NEAR(normArgs_near, ·layerNormFourNearAVX512<>)
+	NORM_FOUR_AVX512
 	RET
 
 // func layerNormBackwardAVX512(a *normArgs)
@@ -806,4 +812,24 @@ row:
 	JNE  row
 done:
 	VZEROUPPER
+	RET
+
+// Near kernels: see NEAR in rows_amd64.h. BX has the arguments.
+
+#undef PREFETCH
+#define PREFETCH PREFETCHT0
+
+TEXT ·layerNormNearAVX512<>(SB), NOSPLIT, $0-8
+	NORM_ROWS_AVX512(NORM4_AVX512, NORM1_AVX512)
+	VZEROUPPER
+	RET
+
+TEXT ·layerNormStreamNearAVX512<>(SB), NOSPLIT, $0-8
+	NORM_ROWS_AVX512(NORM4_STREAM_AVX512, NORM1_STREAM_AVX512)
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·layerNormFourNearAVX512<>(SB), NOSPLIT, $0-8
+	NORM_FOUR_AVX512
 	RET

@@ -30,6 +30,7 @@ type normArgs struct {
 	last       int     // see lastColumns
 	count      float32 // cols
 	epsilon    float32
+	near       bool // prefetch into the first-level cache
 	stream     bool // write dst past the caches
 }
 
@@ -40,7 +41,7 @@ func (a *normArgs) shape(dst, src *Matrix, epsilon float32) {
 	race.ReadMatrix(src)
 	a.dstStride, a.srcStride = uintptr(dst.Stride)*4, uintptr(src.Stride)*4
 	a.cols, a.size, a.whole, a.last = dst.Cols, dst.Cols*4, dst.Cols&^15*4, lastColumns(dst.Cols)
-	a.count, a.epsilon = float32(dst.Cols), epsilon
+	a.count, a.epsilon, a.near = float32(dst.Cols), epsilon, near()
 }
 
 // A row is read up to three times, and its gradient is of three matrices: a call does fewer elements than those of other

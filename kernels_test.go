@@ -238,13 +238,24 @@ func lowerWide(t testing.TB) {
 	t.Cleanup(func() { tuning.WideBytes, tuning.Halves = wide, halves })
 }
 
-// eachHalves runs test, with AVX-512 as a processor goes that does not do its vectors in halves and as one does that does.
-func eachHalves(t *testing.T, test func()) {
+// eachNear runs test, with AVX-512 as processors go that do not do its vectors in halves, without near kernels and with them.
+func eachNear(t *testing.T, test func()) {
 	t.Helper()
-	defer func(halves bool) { tuning.Halves = halves }(tuning.Halves)
-	tuning.Halves = false
+	defer func(halves, near bool) { tuning.Halves, tuning.Near = halves, near }(tuning.Halves, tuning.Near)
+	tuning.Halves, tuning.Near = false, false
 	test()
 	if isa.Active() == isa.AVX512 {
+		tuning.Near = true
+		test()
+	}
+}
+
+// eachHalves runs test as eachNear does, and with AVX-512 as a processor goes that does its vectors in halves.
+func eachHalves(t *testing.T, test func()) {
+	t.Helper()
+	eachNear(t, test)
+	if isa.Active() == isa.AVX512 {
+		defer func(halves bool) { tuning.Halves = halves }(tuning.Halves)
 		tuning.Halves = true
 		test()
 	}

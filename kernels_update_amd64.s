@@ -60,18 +60,26 @@
 	ADDQ  rowArgs_linear(BX), row;       \
 inOrder:
 
+// UPDATE_ROWS is all of an update but for its result.
+#define UPDATE_ROWS(BEGIN, STATE1, STATE2, MANY, COLUMNS) \
+	BEGIN;                            \
+row: \
+	UPDATE_ROW(STATE1, STATE2, MANY); \
+	COLUMNS;                          \
+	ROWS_END
+
 // What is prefetched of rows to come, off bytes behind DX: lines of one, two or three matrices by ids.
 
 #define AHEAD1(off) \
-	PREFETCHT1 off(R12)(DX*1)
+	PREFETCH off(R12)(DX*1)
 
 #define AHEAD2(off) \
 	AHEAD1(off);              \
-	PREFETCHT1 off(R13)(DX*1)
+	PREFETCH off(R13)(DX*1)
 
 #define AHEAD3(off) \
 	AHEAD2(off);             \
-	PREFETCHT1 off(AX)(DX*1)
+	PREFETCH off(AX)(DX*1)
 
 // What an update does to one vector of a row, off bytes behind DX, in registers v0 to v3; STORE gets the results.
 
@@ -218,7 +226,7 @@ columnsDone:
 	BLOCK(UPDATE, 0);          \
 	ADDQ  $64, DX
 
-#define GRAD(off) PREFETCHT1 off(R8)(DX*1)
+#define GRAD(off) PREFETCH off(R8)(DX*1)
 
 #define GRAD_AHEAD(LINES, near) \
 	CMPB rowArgs_leaveLinear(BX), $0; \
@@ -292,15 +300,19 @@ single: \
 	JEQ  3(PC);                          \
 	WINDOW2
 
+#define ADD_ROWS_AVX2 \
+	BEGIN_AVX2;                   \
+row: \
+	ADD_PLACE(ROW_TABLE(WINDOW)); \
+	COLUMNS(ADD_SCALED, VECTOR, MIXED, TWO_LINES, LEFT1(rowArgs_cols(BX), LAST_OF), PLACE2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7); \
+	ROWS_END
+
 // func updateAddAVX2(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * grad[i] }
 TEXT ·updateAddAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-row:
-	ADD_PLACE(ROW_TABLE(WINDOW))
-	COLUMNS(ADD_SCALED, VECTOR, MIXED, TWO_LINES, LEFT1(rowArgs_cols(BX), LAST_OF), PLACE2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateAddNearAVX2<>)
+	ADD_ROWS_AVX2
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -308,11 +320,8 @@ row:
 // for i, id := range ids { table[id] += rate * (grad[i] + keep*table[id]) }
 TEXT ·updateSGDAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	UPDATE_BEGIN_AVX2
-row:
-	UPDATE_ROW(NONE, NONE, NOTHING)
-	UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateSGDNearAVX2<>)
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, NONE, NONE, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -320,11 +329,8 @@ row:
 // for i, id := range ids { s[id] += grad[i]*grad[i]; table[id] += rate * (grad[i] / (sqrt(s[id]) + epsilon)) }
 TEXT ·updateAdagradAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	UPDATE_BEGIN_AVX2
-row:
-	UPDATE_ROW(FIRST, NONE, NOTHING)
-	UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateAdagradNearAVX2<>)
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, NONE, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -335,11 +341,8 @@ row:
 // }
 TEXT ·updateAdamAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	UPDATE_BEGIN_AVX2
-row:
-	UPDATE_ROW(FIRST, SECOND, NOTHING)
-	UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateAdamNearAVX2<>)
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, SECOND, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -357,7 +360,7 @@ row:
 	JGE  sum;                          \
 	ID(R8, rowArgs_wide(BX), DX, R12); \
 	SUBQ R10, R12;                     \
-	PREFETCHT1 (R11)(R12*4);           \
+	PREFETCH (R11)(R12*4);             \
 sum:
 
 // FACTOR adds the mean of the squares whose lanes are in Y0 to the sum of the row, and has rate/(root+epsilon) in X0.
@@ -371,6 +374,57 @@ sum:
 	VMOVSS    updateArgs_rate(BX), X1;      \
 	VDIVSS    X0, X1, X0
 
+#define ROW_ADAGRAD_AVX2 \
+	BEGIN_AVX2;                              \
+	LAST_LANES_BEGIN(R12, DX);               \
+	VMOVUPS (R12), Y13;                      \
+	VMOVUPS 64(R12), Y14;                    \
+row: \
+	PLACE(R9, DI, inOrder);                  \
+	ROW_ID;                                  \
+	SUM;                                     \
+	ROW_TABLE(LINEAR);                       \
+	VXORPS Y0, Y0, Y0;                       \
+	VXORPS Y1, Y1, Y1;                       \
+	MOVL $64, DX;                            \
+	CMPQ DX, CX;                             \
+	JGT  squaresTail;                        \
+	PCALIGN $64;                             \
+squares: \
+	VMOVUPS -64(DI)(DX*1), Y2;               \
+	VMOVUPS -32(DI)(DX*1), Y3;               \
+	VMULPS  Y2, Y2, Y2;                      \
+	VMULPS  Y3, Y3, Y3;                      \
+	VADDPS  Y2, Y0, Y0;                      \
+	VADDPS  Y3, Y1, Y1;                      \
+	ADDQ    $64, DX;                         \
+	CMPQ    DX, CX;                          \
+	JLE     squares;                         \
+squaresTail: \
+	TESTB   $8, AX;                          \
+	JEQ     squaresFew;                      \
+	VMOVUPS -64(DI)(DX*1), Y2;               \
+	VMULPS  Y2, Y2, Y2;                      \
+	VADDPS  Y2, Y0, Y0;                      \
+	TESTB   $7, AX;                          \
+	JEQ     squaresDone;                     \
+	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y3); \
+	VMULPS  Y3, Y3, Y3;                      \
+	VADDPS  Y3, Y1, Y1;                      \
+	JMP     squaresDone;                     \
+squaresFew: \
+	TESTB   $7, AX;                          \
+	JEQ     squaresDone;                     \
+	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y2); \
+	VMULPS  Y2, Y2, Y2;                      \
+	VADDPS  Y2, Y0, Y0;                      \
+squaresDone: \
+	VADDPS Y1, Y0, Y0;                       \
+	FACTOR;                                  \
+	VBROADCASTSS X0, Y15;                    \
+	COLUMNS_AVX2(ADD_SCALED);                \
+	ROWS_END
+
 // func updateRowAdagradAVX2(a *updateArgs) (done int)
 // for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }, of at
 // least 8 columns
@@ -378,55 +432,8 @@ sum:
 // among the last 8 columns.
 TEXT ·updateRowAdagradAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-	LAST_LANES_BEGIN(R12, DX)
-	VMOVUPS (R12), Y13
-	VMOVUPS 64(R12), Y14
-row:
-	PLACE(R9, DI, inOrder)
-	ROW_ID
-	SUM
-	ROW_TABLE(LINEAR)
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVL $64, DX
-	CMPQ DX, CX
-	JGT  squaresTail
-	PCALIGN $64
-squares:
-	VMOVUPS -64(DI)(DX*1), Y2
-	VMOVUPS -32(DI)(DX*1), Y3
-	VMULPS  Y2, Y2, Y2
-	VMULPS  Y3, Y3, Y3
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
-	ADDQ    $64, DX
-	CMPQ    DX, CX
-	JLE     squares
-squaresTail:
-	TESTB   $8, AX
-	JEQ     squaresFew
-	VMOVUPS -64(DI)(DX*1), Y2
-	VMULPS  Y2, Y2, Y2
-	VADDPS  Y2, Y0, Y0
-	TESTB   $7, AX
-	JEQ     squaresDone
-	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y3)
-	VMULPS  Y3, Y3, Y3
-	VADDPS  Y3, Y1, Y1
-	JMP     squaresDone
-squaresFew:
-	TESTB   $7, AX
-	JEQ     squaresDone
-	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y2)
-	VMULPS  Y2, Y2, Y2
-	VADDPS  Y2, Y0, Y0
-squaresDone:
-	VADDPS Y1, Y0, Y0
-	FACTOR
-	VBROADCASTSS X0, Y15
-	COLUMNS_AVX2(ADD_SCALED)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateRowAdagradNearAVX2<>)
+	ROW_ADAGRAD_AVX2
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -472,23 +479,27 @@ one:
 	NEXT_ABREAST;                     \
 single:
 
-#define ALSO1 PREFETCHT1 (R12)(R13*1)
-#define ALSO2 ALSO1; PREFETCHT1 (R12)(AX*1)
+#define ALSO1 PREFETCH (R12)(R13*1)
+#define ALSO2 ALSO1; PREFETCH (R12)(AX*1)
 
 #define PLACE4 \
 	CMPQ updateArgs_placesAhead(BX), $0; \
 	JEQ  5(PC);                          \
 	WINDOW4
 
+#define ADD_ROWS_AVX512 \
+	BEGIN_AVX512;                                \
+row: \
+	ADD_PLACE(TABLE_ABREAST; ROW_TABLE(WINDOW)); \
+	COLUMNS(ADD_SCALED, VECTOR, MIXED, FOUR_LINES, LEFT2(rowArgs_cols(BX), LAST_OF), PLACE4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7); \
+	ROWS_END
+
 // func updateAddAVX512(a *updateArgs) (done int)
 // for i, id := range ids { table[id] += rate * grad[i] }
 TEXT ·updateAddAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-row:
-	ADD_PLACE(TABLE_ABREAST; ROW_TABLE(WINDOW))
-	COLUMNS(ADD_SCALED, VECTOR, MIXED, FOUR_LINES, LEFT2(rowArgs_cols(BX), LAST_OF), PLACE4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateAddNearAVX512<>)
+	ADD_ROWS_AVX512
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -496,11 +507,8 @@ row:
 // for i, id := range ids { table[id] += rate * (grad[i] + keep*table[id]) }
 TEXT ·updateSGDAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	UPDATE_BEGIN_AVX512
-row:
-	UPDATE_ROW(NONE, NONE, STATES_ABREAST)
-	UPDATE_COLUMNS_AVX512(UPDATE_SGD, AHEAD1, NOTHING)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateSGDNearAVX512<>)
+	UPDATE_ROWS(UPDATE_BEGIN_AVX512, NONE, NONE, STATES_ABREAST, UPDATE_COLUMNS_AVX512(UPDATE_SGD, AHEAD1, NOTHING))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -508,11 +516,8 @@ row:
 // for i, id := range ids { s[id] += grad[i]*grad[i]; table[id] += rate * (grad[i] / (sqrt(s[id]) + epsilon)) }
 TEXT ·updateAdagradAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	UPDATE_BEGIN_AVX512
-row:
-	UPDATE_ROW(FIRST, NONE, STATES_ABREAST)
-	UPDATE_COLUMNS_AVX512(UPDATE_ADAGRAD, AHEAD2, ALSO1)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateAdagradNearAVX512<>)
+	UPDATE_ROWS(UPDATE_BEGIN_AVX512, FIRST, NONE, STATES_ABREAST, UPDATE_COLUMNS_AVX512(UPDATE_ADAGRAD, AHEAD2, ALSO1))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -523,11 +528,8 @@ row:
 // }
 TEXT ·updateAdamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	UPDATE_BEGIN_AVX512
-row:
-	UPDATE_ROW(FIRST, SECOND, STATES_ABREAST)
-	UPDATE_COLUMNS_AVX512(UPDATE_ADAM, AHEAD3, ALSO2)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateAdamNearAVX512<>)
+	UPDATE_ROWS(UPDATE_BEGIN_AVX512, FIRST, SECOND, STATES_ABREAST, UPDATE_COLUMNS_AVX512(UPDATE_ADAM, AHEAD3, ALSO2))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -544,7 +546,7 @@ row:
 	ADD_SCALED(LOAD, STORE, scale, off, at, x, y); \
 	SQUARES(LOAD, STORE, scale, off, at, x, y)
 
-#define NEXT_LINEAR(off) PREFETCHT1 (const_linearAhead+off)(R11)(DX*1)
+#define NEXT_LINEAR(off) PREFETCH (const_linearAhead+off)(R11)(DX*1)
 
 #define NEXT4 \
 	CMPB rowArgs_leaveLinear(BX), $0; \
@@ -558,43 +560,102 @@ row:
 	FOUR_VECTORS(SQUARES, STORE, 0, size, scale, 0, 1, 2, 3, v0, v1, v2, v3, v4, v5, v6, v7); \
 	MIXED(ADD_SCALED, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
 
+#define ROW_ADAGRAD_AVX512 \
+	BEGIN_AVX512;                                           \
+	VXORPS Z14, Z14, Z14;                                   \
+	PLACE(R9, DI, first);                                   \
+	MOVQ  DI, R11;                                          \
+	XORL  DX, DX;                                           \
+	TESTQ CX, CX;                                           \
+	JEQ   squaresTail;                                      \
+	PCALIGN $64;                                            \
+squares: \
+	SQUARES(VECTOR, VECTOR, Z15, 0, DX, Z0, Z1);            \
+	ADDQ  $64, DX;                                          \
+	CMPQ  DX, CX;                                           \
+	JLT   squares;                                          \
+squaresTail: \
+	SQUARES(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1); \
+row: \
+	PLACE(R9, DI, inOrder);                                 \
+	ROW_ID;                                                 \
+	SUM;                                                    \
+	TABLE_ABREAST;                                          \
+	ROW_TABLE(LINEAR);                                      \
+	VEXTRACTF64X4 $1, Z14, Y0;                              \
+	VADDPS Y14, Y0, Y0;                                     \
+	FACTOR;                                                 \
+	VBROADCASTSS X0, Z15;                                   \
+	VXORPS Z14, Z14, Z14;                                   \
+	MOVQ  DI, R11;                                          \
+	LEAQ  1(R9), DX;                                        \
+	CMPQ  DX, rowArgs_n(BX);                                \
+	JGE   nextRow;                                          \
+	ADDQ  rowArgs_linearStride(BX), R11;                    \
+	PLACE(DX, R11, nextRow);                                \
+	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, FOUR_LINES, LEFT2(AX, LAST), NEXT4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7); \
+	ROWS_END
+
 // func updateRowAdagradAVX512(a *updateArgs) (done int)
 // for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }
 TEXT ·updateRowAdagradAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX512
-	VXORPS Z14, Z14, Z14
-	PLACE(R9, DI, first)
-	MOVQ  DI, R11
-	XORL  DX, DX
-	TESTQ CX, CX
-	JEQ   squaresTail
-	PCALIGN $64
-squares:
-	SQUARES(VECTOR, VECTOR, Z15, 0, DX, Z0, Z1)
-	ADDQ  $64, DX
-	CMPQ  DX, CX
-	JLT   squares
-squaresTail:
-	SQUARES(MASKED_LOAD, MASKED_STORE, Z15, 0, DX, Z0, Z1)
-row:
-	PLACE(R9, DI, inOrder)
-	ROW_ID
-	SUM
-	TABLE_ABREAST
-	ROW_TABLE(LINEAR)
-	VEXTRACTF64X4 $1, Z14, Y0
-	VADDPS Y14, Y0, Y0
-	FACTOR
-	VBROADCASTSS X0, Z15
-	VXORPS Z14, Z14, Z14
-	MOVQ  DI, R11
-	LEAQ  1(R9), DX
-	CMPQ  DX, rowArgs_n(BX)
-	JGE   nextRow
-	ADDQ  rowArgs_linearStride(BX), R11
-	PLACE(DX, R11, nextRow)
-	COLUMNS(ADD_SQUARES, VECTOR, MIXED_SQUARES, FOUR_LINES, LEFT2(AX, LAST), NEXT4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
-	ROWS_END
+	NEAR(rowArgs_near, ·updateRowAdagradNearAVX512<>)
+	ROW_ADAGRAD_AVX512
+	MOVQ R9, done+8(FP)
+	RET
+
+// Near kernels: see NEAR in rows_amd64.h. BX has the arguments.
+
+#undef PREFETCH
+#define PREFETCH PREFETCHT0
+
+TEXT ·updateAddNearAVX2<>(SB), NOSPLIT, $0-16
+	ADD_ROWS_AVX2
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateSGDNearAVX2<>(SB), NOSPLIT, $0-16
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, NONE, NONE, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1))
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateAdagradNearAVX2<>(SB), NOSPLIT, $0-16
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, NONE, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2))
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateAdamNearAVX2<>(SB), NOSPLIT, $0-16
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, SECOND, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3))
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateRowAdagradNearAVX2<>(SB), NOSPLIT, $0-16
+	ROW_ADAGRAD_AVX2
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateAddNearAVX512<>(SB), NOSPLIT, $0-16
+	ADD_ROWS_AVX512
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateSGDNearAVX512<>(SB), NOSPLIT, $0-16
+	UPDATE_ROWS(UPDATE_BEGIN_AVX512, NONE, NONE, STATES_ABREAST, UPDATE_COLUMNS_AVX512(UPDATE_SGD, AHEAD1, NOTHING))
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateAdagradNearAVX512<>(SB), NOSPLIT, $0-16
+	UPDATE_ROWS(UPDATE_BEGIN_AVX512, FIRST, NONE, STATES_ABREAST, UPDATE_COLUMNS_AVX512(UPDATE_ADAGRAD, AHEAD2, ALSO1))
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateAdamNearAVX512<>(SB), NOSPLIT, $0-16
+	UPDATE_ROWS(UPDATE_BEGIN_AVX512, FIRST, SECOND, STATES_ABREAST, UPDATE_COLUMNS_AVX512(UPDATE_ADAM, AHEAD3, ALSO2))
+	MOVQ R9, done+8(FP)
+	RET
+
+TEXT ·updateRowAdagradNearAVX512<>(SB), NOSPLIT, $0-16
+	ROW_ADAGRAD_AVX512
 	MOVQ R9, done+8(FP)
 	RET

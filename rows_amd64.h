@@ -36,8 +36,8 @@
 // Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX, as ADD_PLACE does of those with places. ROW_ID is
 // the part that has the id in R10, checked, and ROW_TABLE the rest.
 
-#define LINEAR(off) PREFETCHT1 (const_linearAhead+off)(DI)(DX*1)
-#define WINDOW(off) PREFETCHT1 off(AX)(DX*1)
+#define LINEAR(off) PREFETCH (const_linearAhead+off)(DI)(DX*1)
+#define WINDOW(off) PREFETCH off(AX)(DX*1)
 #define NO_LINEAR(off)
 
 #define ROW \
@@ -76,29 +76,29 @@
 
 #define ROW_TABLE(ALSO) \
 	ROW_AHEAD(found);                         \
-	MOVQ       rowArgs_burst(BX), DX;         \
-	TESTQ      DX, DX;                        \
-	JNE        line;                          \
-	MOVQ       rowArgs_early(BX), DX;         \
-	TESTQ      DX, DX;                        \
-	JEQ        found;                         \
-	ADDQ       R9, DX;                        \
-	CMPQ       DX, rowArgs_readable(BX);      \
-	JGE        found;                         \
-	MOVQ       R12, rowArgs_next(BX);         \
+	MOVQ     rowArgs_burst(BX), DX;           \
+	TESTQ    DX, DX;                          \
+	JNE      line;                            \
+	MOVQ     rowArgs_early(BX), DX;           \
+	TESTQ    DX, DX;                          \
+	JEQ      found;                           \
+	ADDQ     R9, DX;                          \
+	CMPQ     DX, rowArgs_readable(BX);        \
+	JGE      found;                           \
+	MOVQ     R12, rowArgs_next(BX);           \
 	ID(R8, rowArgs_wide(BX), DX, R12);        \
-	IMULQ      rowArgs_tableStride(BX), R12;  \
-	PREFETCHT1 (SI)(R12*1);                   \
-	MOVQ       rowArgs_next(BX), R12;         \
-	JMP        found;                         \
+	IMULQ    rowArgs_tableStride(BX), R12;    \
+	PREFETCH (SI)(R12*1);                     \
+	MOVQ     rowArgs_next(BX), R12;           \
+	JMP      found;                           \
 line: \
-	PREFETCHT1 (R12);                         \
+	PREFETCH (R12);                           \
 	ALSO(-64);                                \
-	ADDQ       $64, R12;                      \
-	SUBQ       $64, DX;                       \
-	JGT        line;                          \
-	PREFETCHT1 -4(R12)(DX*1);                 \
-	XORL       R12, R12;                      \
+	ADDQ     $64, R12;                        \
+	SUBQ     $64, DX;                         \
+	JGT      line;                            \
+	PREFETCH -4(R12)(DX*1);                   \
+	XORL     R12, R12;                        \
 found:
 
 // ROWS_NEXT goes on with the next row, ROWS_END too; at the end R9 says how many were done.
@@ -114,12 +114,22 @@ found:
 done: \
 	VZEROUPPER
 
+// PREFETCH is the instruction that prefetches. A kernel that has NEAR goes on there, where a flag of its arguments says so, as its near
+// kernel: the same macros once more, at the end of the file, behind a PREFETCH into the first-level cache. See tuning.Near.
+
+#define PREFETCH PREFETCHT1
+
+#define NEAR(flag, kernel) \
+	CMPB flag(BX), $0; \
+	JEQ  2(PC);        \
+	JMP  kernel(SB)
+
 // Prefetches of a row.
 
-#define LINE1(row) PREFETCHT1 (row)
-#define LINES2(row) LINE1(row); PREFETCHT1 64(row)
-#define LINES4(row) LINES2(row); PREFETCHT1 128(row); PREFETCHT1 192(row)
-#define LINES8(row) LINES4(row); PREFETCHT1 256(row); PREFETCHT1 320(row); PREFETCHT1 384(row); PREFETCHT1 448(row)
+#define LINE1(row) PREFETCH (row)
+#define LINES2(row) LINE1(row); PREFETCH 64(row)
+#define LINES4(row) LINES2(row); PREFETCH 128(row); PREFETCH 192(row)
+#define LINES8(row) LINES4(row); PREFETCH 256(row); PREFETCH 320(row); PREFETCH 384(row); PREFETCH 448(row)
 
 #define NOTHING
 
@@ -269,28 +279,28 @@ single: \
 	KERNEL(SINGLE, SINGLE, X15, 0, DX, X0, X1)
 
 #define TWO_LINES \
-	PREFETCHT1 (R12)(DX*1);  \
-	PREFETCHT1 64(R12)(DX*1)
+	PREFETCH (R12)(DX*1);    \
+	PREFETCH 64(R12)(DX*1)
 
 // LEFT1 prefetches what is left of a row behind the blocks of AVX2, and LEFT2 behind those of AVX-512; R12 goes along. LAST is the
 // line of the last column, since rows may begin within a line, LAST_OF the same where AX has something else. A whole block in its
 // place has up to three lines of some other row come from memory: on a Xeon, with pages of 4 KiB, of 1,000,000 x 160 gathers took 101
 // and 93.5 ns per row with that and without, scatter-adds 110 and 90.0; with pages of 2 MiB 89.7 and 79.6, of x 200 111 and 104.
 
-#define LAST PREFETCHT1 -4(R12)(AX*4)
+#define LAST PREFETCH -4(R12)(AX*4)
 
 #define LAST_OF \
 	MOVQ rowArgs_cols(BX), R11; \
-	PREFETCHT1 -4(R12)(R11*4)
+	PREFETCH -4(R12)(R11*4)
 
 #define LEFT_HALF(cols) \
 	TESTB $16, cols;        \
 	JEQ   3(PC);            \
-	PREFETCHT1 (R12)(DX*1); \
+	PREFETCH (R12)(DX*1);   \
 	ADDQ  $64, R12;         \
 	TESTB $15, cols;        \
 	JEQ   2(PC);            \
-	PREFETCHT1 (R12)(DX*1)
+	PREFETCH (R12)(DX*1)
 
 #define LEFT1(cols, LAST) \
 	LAST;           \
@@ -371,8 +381,8 @@ single: \
 
 #define FOUR_LINES \
 	TWO_LINES;                 \
-	PREFETCHT1 128(R12)(DX*1); \
-	PREFETCHT1 192(R12)(DX*1)
+	PREFETCH 128(R12)(DX*1);   \
+	PREFETCH 192(R12)(DX*1)
 
 #define FOUR_LINEAR \
 	LINEAR(0);   \
@@ -466,7 +476,7 @@ abreast: \
 	LINE_ABREAST(ALSO, 24)
 
 #define LINE_ABREAST(ALSO, at) \
-	PREFETCHT1 (R12);                 \
+	PREFETCH (R12);                   \
 	ALSO;                             \
 	SUBQ (rowArgs_steps+at)(BX), R12
 

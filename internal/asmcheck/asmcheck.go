@@ -26,11 +26,20 @@ type Instruction struct {
 	Operands string
 }
 
-// Function is the disassembly of one function; Name is its name in Go.
+// Function is the disassembly of one function; Name is its name in Go. Near is where the near kernel begins that it may go on as, or 0.
 type Function struct {
 	Name string
 	Code []Instruction
+	Near uint64
 }
+
+var (
+	level     = regexp.MustCompile(`(AVX2|AVX512)$`)
+	nearLevel = regexp.MustCompile(`Near(AVX2|AVX512)$`)
+)
+
+// NearName returns the name of the near kernel of a function: the same, but that it prefetches into the first-level cache.
+func NearName(name string) string { return level.ReplaceAllString(name, "Near$1") }
 
 var (
 	comment = regexp.MustCompile(`\s*(//|#\s).*`) // of objdump, behind an instruction
@@ -124,6 +133,8 @@ func Check(arch string, f Function) []string {
 		case r.fma.MatchString(in.Mnemonic):
 			what = "a fused multiply-add"
 		case arch != "amd64":
+		case strings.HasPrefix(in.Mnemonic, "prefetch") && (in.Mnemonic == "prefetcht0") != nearLevel.MatchString(f.Name):
+			what = "a prefetch into the wrong cache"
 		case gatherAMD64.MatchString(in.Mnemonic):
 			what = "a gather or scatter of elements"
 		case r.lanes.MatchString(in.Operands) && !vexAMD64.MatchString(in.Mnemonic):
@@ -173,7 +184,7 @@ var unfenced = regexp.MustCompile(`^cmpq? +0x[0-9a-f]+\(%rbx\),%r9$`)
 // amd64 about a return that can be reached without a VZEROUPPER behind the last use of a Y or Z register, or without an
 // SFENCE behind the last store past the caches. Where a flag in memory was found to be set before such a store, it is
 // taken to be set still when it is looked at behind; and a jump may go over SFENCE alone where R9, which counts what is
-// done, is a number of the arguments, at BX: Fences has which.
+// done, is a number of the arguments, at BX: Fences has which. A function may also go on as its near kernel.
 func paths(f Function) []string {
 	type state struct {
 		address         uint64
@@ -190,6 +201,7 @@ func paths(f Function) []string {
 	var problems []string
 	seen := make(map[state]bool)
 	todo := []state{{address: f.Code[0].Address}}
+	entered := f.Near == 0
 	for len(todo) > 0 {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -198,6 +210,10 @@ func paths(f Function) []string {
 		}
 		seen[s] = true
 		i, inside := index[s.address]
+		if s.address == f.Near && f.Near != 0 && !s.dirty && !s.streamed {
+			entered = true
+			continue
+		}
 		if !inside {
 			problems = append(problems, fmt.Sprintf("%s: a path leaves the function for %x", f.Name, s.address))
 			continue
@@ -262,6 +278,9 @@ func paths(f Function) []string {
 			problems = append(problems, f.Name+": a path runs off the end")
 		}
 	}
+	if !entered && problems == nil {
+		problems = append(problems, f.Name+": its near kernel is not reached")
+	}
 	return problems
 }
 
@@ -285,10 +304,13 @@ func Fences(name, source string) (problems []string) {
 
 var comments = regexp.MustCompile(`//.*`)
 
-var text = regexp.MustCompile(`(?m)^TEXT\s+·(\w+)\(SB\)`)
+var (
+	text     = regexp.MustCompile(`(?m)^TEXT\s+·(\w+)\(SB\)`)
+	nearText = regexp.MustCompile(`(?m)^TEXT\s+·(\w+)<>\(SB\)`)
+)
 
-// Functions returns the names of the assembly functions of an architecture that the Go files in the root of dir declare,
-// and what is wrong with the declarations.
+// Functions returns the names of the assembly functions of an architecture that the Go files in the root of dir declare, and of
+// their near kernels, which are their file's own, and what is wrong with the declarations.
 func Functions(dir fs.FS, arch string) (names, problems []string, err error) {
 	files, err := fs.Glob(dir, "*_"+arch+".go")
 	if err != nil {
@@ -338,6 +360,15 @@ func Functions(dir fs.FS, arch string) (names, problems []string, err error) {
 	for _, name := range names {
 		if !defined[name] {
 			problems = append(problems, name+": declared in Go, and not defined in assembly")
+		}
+	}
+	declared := len(names)
+	for file, source := range sources {
+		for _, m := range nearText.FindAllStringSubmatch(source, -1) {
+			names = append(names, m[1])
+			if !slices.ContainsFunc(names[:declared], func(name string) bool { return NearName(name) == m[1] }) {
+				problems = append(problems, fmt.Sprintf("%s: %s is the near kernel of none", file, m[1]))
+			}
 		}
 	}
 	slices.Sort(problems)

@@ -161,8 +161,17 @@ func disassemble(t *testing.T, tool, arch, program string, names []string) (func
 	if err != nil {
 		t.Fatal(err)
 	}
+	find := func(name string) int {
+		return slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == prefix+name })
+	}
 	for _, name := range names {
-		i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == prefix+name+".abi0" })
+		i, near := find(name+".abi0"), uint64(0)
+		if j := find(NearName(name)); j >= 0 && NearName(name) != name {
+			near = symbols[j].Value
+		}
+		if nearLevel.MatchString(name) {
+			i = find(name)
+		}
 		if i < 0 {
 			problems = append(problems, name+": not in the linked program")
 			continue
@@ -173,7 +182,7 @@ func disassemble(t *testing.T, tool, arch, program string, names []string) (func
 		if arch == "amd64" {
 			args = append(args, "--insn-width=15") // an instruction, however long, on one line
 		}
-		functions = append(functions, Function{name, Parse(output(t, nil, "", tool, append(args, program)...))})
+		functions = append(functions, Function{name, Parse(output(t, nil, "", tool, append(args, program)...)), near})
 	}
 	return functions, problems
 }
@@ -255,6 +264,10 @@ func TestMistakesAreFound(t *testing.T) {
 		{"amd64", "fAVX2", "fldz|ret", "no use for"},
 		{"amd64", "fAVX2", "addps %xmm0,%xmm1|ret", "SSE"},
 		{"amd64", "fAVX2", "movq %xmm0,%rax|ret", "SSE"},
+		{"amd64", "fAVX2", "prefetcht1 (%rsi)|ret", ""},
+		{"amd64", "fAVX2", "prefetcht0 (%rsi)|ret", "the wrong cache"},
+		{"amd64", "fNearAVX512", "prefetcht0 (%rsi)|ret", ""},
+		{"amd64", "fNearAVX512", "prefetcht1 (%rsi)|ret", "the wrong cache"},
 		{"amd64", "fAVX2", "(bad)|ret", "no instruction"},
 		{"amd64", "fAVX2", "vmovups %ymm0,(%rdi)|ret", "without VZEROUPPER"},
 		{"amd64", "fAVX512", "vzeroupper|vmovups %zmm0,(%rdi)|ret", "without VZEROUPPER"},
@@ -315,6 +328,21 @@ func TestMistakesAreFound(t *testing.T) {
 	}
 }
 
+// TestNearKernels: a function with a near kernel has to have a jump there, which is no way out behind a Y register.
+func TestNearKernels(t *testing.T) {
+	for _, test := range []struct{ listing, want string }{
+		{"cmpb $0x0,0x8(%rbx)|je 1003|jmp 2000|ret", ""},
+		{"cmpb $0x0,0x8(%rbx)|je 1003|jmp 3000|ret", "leaves the function"},
+		{"vmovups %ymm0,(%rdi)|je 1003|jmp 2000|vzeroupper|ret", "leaves the function"},
+		{"vmovntps %xmm0,(%rdi)|je 1003|jmp 2000|sfence|ret", "leaves the function"},
+		{"ret", "its near kernel is not reached"},
+	} {
+		f := function("fAVX2", test.listing)
+		f.Near = 0x2000
+		expect(t, test.listing, Check("amd64", f), test.want)
+	}
+}
+
 // function returns a function of instructions that | separates, one at each address from 1000 on.
 func function(name, code string) Function {
 	var listing strings.Builder
@@ -327,7 +355,7 @@ func function(name, code string) Function {
 		mnemonic, operands, _ := strings.Cut(line, " ")
 		fmt.Fprintf(&listing, "    %x:\t%s \t%s\t%s\n", 0x1000+i, bytes, mnemonic, operands)
 	}
-	return Function{name, Parse("f:     file format elf64\n\n" + listing.String())}
+	return Function{Name: name, Code: Parse("f:     file format elf64\n\n" + listing.String())}
 }
 
 // TestInstructionSets has instructions that levels have, and some that later processors brought.

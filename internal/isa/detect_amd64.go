@@ -24,3 +24,6 @@ func Halves() bool {
 
 // Intel reports whether the processor is one of Intel's.
 func Intel() bool { return cpuid.CPU.VendorID == cpuid.Intel }
+
+// Zen5 reports whether the processor is one of AMD's since Zen 5, with which family 1Ah begins.
+func Zen5() bool { return cpuid.CPU.VendorID == cpuid.AMD && cpuid.CPU.Family >= 0x1a }

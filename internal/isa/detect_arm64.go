@@ -10,3 +10,6 @@ func Halves() bool { return false }
 
 // Intel reports whether the processor is one of Intel's.
 func Intel() bool { return false }
+
+// Zen5 reports whether the processor is one of AMD's since Zen 5.
+func Zen5() bool { return false }

@@ -41,6 +41,7 @@ type source struct {
 var (
 	defined    = regexp.MustCompile(`^#define\s+(\w+)(\(([^)]*)\))?`)
 	textLine   = regexp.MustCompile(`^TEXT ·(\w+)\(SB\)`)
+	nearLine   = regexp.MustCompile(`^TEXT ·(\w+)Near(AVX2|AVX512)<>\(SB\)`)
 	labelled   = regexp.MustCompile(`^\s*\w+:`)
 	identifier = regexp.MustCompile(`[A-Za-z_]\w*`)
 	mnemonic   = regexp.MustCompile(`^[A-Z][A-Z0-9_]*(\.[A-Z]+)*$`)
@@ -76,6 +77,9 @@ func parse(name, text string) *source {
 		case !inMacro && textLine.MatchString(code):
 			where = textLine.FindStringSubmatch(code)[1]
 			s.order = append(s.order, where)
+			continue
+		case !inMacro && nearLine.MatchString(code): // no more than what the function has that goes on as it
+			where = ""
 			continue
 		}
 		if where != "" {
@@ -598,6 +602,8 @@ func (a *assembly) variant(s *source, m *mutant, n int) string {
 			if keep = slices.Contains(m.functions, t[1]); keep {
 				line = strings.Replace(line, t[1], renamed(t[1], n), 1)
 			}
+		} else if t := nearLine.FindStringSubmatch(line); t != nil {
+			keep = slices.Contains(m.functions, t[1]+t[2])
 		} else if len(line) > 1 && strings.ContainsAny(line[:1], "#DG") && !strings.HasPrefix(line, "//") {
 			keep = !global.MatchString(line)
 		}

@@ -220,7 +220,7 @@ var WideBytes = 8 << 20
 // that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns; with longer rows line by line, also where results are
 // small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or
 // four; with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three
-// times CachedBagBytes; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line
+// times CachedBagBytes, but where Near is so; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line
 // at a time. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 does it and so, medians of 21
 // interleaved rounds; where there is an S, gathers and Embed write past the caches:
 //
@@ -254,6 +254,32 @@ var WideBytes = 8 << 20
 // of 16 4.83 and 5.38, 65,536 of 128 38.7 and 39.7, and 49.7 and 60.8 with the result read right behind); Embed gains where nobody
 // reads the result, 1.01 to 1.2 times in six tables, but not where somebody does (65,536 of 128 50.7 and 57.5).
 var Halves = isa.Halves()
+
+// Near says that rows by ids, the next rows of LayerNorm and Dropout and those that Dropout fetches are prefetched into the first-level
+// cache and not into the second, where AVX-512 is not in halves, and fewer of them ahead: no more than 32 KiB, and of short rows 8 KiB. On
+// two shared cores of a Zen 5, times of that over those of the second level, medians of 41 and 61 interleaved rounds:
+//
+//	                      gather  scatter-add  embed  sums of 10  weighted  Dots, 4 rows and 1  SGD   Adagrad  Adam
+//	50,257 x 768    8,192  0.97   0.98         0.93   0.97        0.95      0.93 0.94           0.95  0.96     0.93
+//	     Zipf       8,192  0.95   0.97         0.95   0.92        0.91      0.97 0.96           0.97  0.95     0.95
+//	                  128  0.97   0.94         0.98   0.97        0.95      0.96 0.98           0.96  0.97     0.93
+//	50,257 x 4,096  2,048  0.98   0.98         1.02   0.97        0.99      1.02 1.01           1.00  1.00     1.01
+//	300,000 x 256   4,096  0.93   0.98         0.99   1.03        1.04      1.04 1.02           0.93  0.96     0.98
+//	1,000,000 x 128 8,192  0.94   0.96         0.90   0.90        0.90      0.90 0.89           0.94  0.95     1.01
+//	1,000,000 x 64  8,192  0.97   0.78         0.97   0.96        0.96      0.97 0.95           0.99  1.00     1.00
+//	4,000,000 x 16  8,192  0.99   0.96         1.05   0.99        0.99      0.99 0.97           0.99  1.00     1.03
+//	50,257 x 64     2,048  1.04   0.91         0.97   0.81        0.81      0.90 0.85           0.89  0.84     0.98
+//	10,000 x 128    8,192  0.94   0.89         0.95   1.00        0.96      0.75 0.77           1.02  0.88     0.99
+//	10,000 x 64     8,192  0.93   0.82         0.91   0.92        0.92      0.83 0.77           0.95  0.93     0.97
+//
+// LayerNorm of 2,048 x 768 in place 0.87, out of it 0.95; layers with dropout 0.88 to 0.98. With a thread that reads memory beside it,
+// gathers of 50,257 x 768 took 0.92 to 0.93. As far ahead as otherwise, 64 KiB and 24 KiB, scatter-adds of 10,000 x 64 took 0.95 and
+// not 0.82; 24 KiB of long rows, bags of 50,257 x 4,096 1.1 to 1.2 times as long. Gains of the first rows of a call, of products and of
+// a search in 16 bits could not be told from noise, and rows in their order lost (Output of 10,000 x 64 1.02): all have the second level.
+// Bags have it from CachedBagBytes on: of 10,000 x 64 0.92 and of 10,000 x 128 0.97 of the time that they take with nothing prefetched.
+//
+// It is for AMD's since Zen 5. A Zen 4 takes up to 1.5 times as long (kernels_asm.go); on Intel's it was not tried.
+var Near = isa.Zen5()
 
 // StraightColumns is the number of columns above which a step applies gradients of ids that occur once in a batch as they are,
 // and does not add them up with the others: that saves memory traffic, and takes the time to sort these ids out. So it does with
