@@ -174,7 +174,7 @@ func TestBagPrefetch(t *testing.T) {
 // the rows in front of it are done.
 func TestBagMaxBackward(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for dim := 1; dim <= 70; dim += 23 {
+		for _, dim := range []int{1, 24, 47, 70, 96} {
 			nan, zero := float32(math.NaN()), float32(math.Copysign(0, -1))
 			values := [][]float32{{1, nan, 0, zero, 2}, {2, nan, zero, 0, 2}, {2, 3, 0, 0, -5}}
 			table, _ := rowvec.NewMatrix(len(values), dim)

@@ -518,51 +518,53 @@ row:
 	JEQ  2(PC);                    \
 	SFENCE
 
+#define STREAM_ROWS_AVX2(KERNEL) \
+	BEGIN_AVX2;                  \
+row: \
+	ROW_STREAM;                  \
+	COLUMNS_STREAM_AVX2(KERNEL); \
+	STREAM_END
+
+#define EMBED_STREAM_ROWS_AVX2 \
+	BEGIN_AVX2;                 \
+	POSITIONS_BEGIN;            \
+row: \
+	ROW_STREAM;                 \
+	POSITION;                   \
+	COLUMNS_STREAM_AVX2(EMBED); \
+	POSITION_NEXT;              \
+	STREAM_END
+
 // func gatherStreamAVX2(a *rowArgs) (done int)
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherStreamAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-row:
-	ROW_STREAM
-	COLUMNS_STREAM_AVX2(GATHER)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherStreamNearAVX2<>)
+	STREAM_ROWS_AVX2(GATHER)
 	RET
 
 // func gatherScaledStreamAVX2(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = scale * table[id] }
 TEXT ·gatherScaledStreamAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-row:
-	ROW_STREAM
-	COLUMNS_STREAM_AVX2(GATHER_SCALED)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherScaledStreamNearAVX2<>)
+	STREAM_ROWS_AVX2(GATHER_SCALED)
 	RET
 
 // func gatherSumStreamAVX2(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = 0 + table[id] }
 TEXT ·gatherSumStreamAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-row:
-	ROW_STREAM
-	COLUMNS_STREAM_AVX2(GATHER_SUM)
-	STREAM_END
+	NEAR(rowArgs_near, ·gatherSumStreamNearAVX2<>)
+	STREAM_ROWS_AVX2(GATHER_SUM)
 	RET
 
 // func embedStreamAVX2(a *rowArgs) (done int)
 // for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
 TEXT ·embedStreamAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	BEGIN_AVX2
-	POSITIONS_BEGIN
-row:
-	ROW_STREAM
-	POSITION
-	COLUMNS_STREAM_AVX2(EMBED)
-	POSITION_NEXT
-	STREAM_END
+	NEAR(rowArgs_near, ·embedStreamNearAVX2<>)
+	EMBED_STREAM_ROWS_AVX2
 	RET
 
 // func fetchRowsAVX2(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
@@ -1116,14 +1118,14 @@ row:
 
 // The stream kernels need linear rows that begin at multiples of 64 bytes and have whole vectors.
 
-#define STREAM_ROWS(KERNEL) \
+#define STREAM_ROWS_AVX512(KERNEL) \
 	BEGIN_AVX512;                  \
 row: \
 	ROW_STREAM_ABREAST;            \
 	COLUMNS_STREAM_AVX512(KERNEL); \
 	STREAM_END
 
-#define EMBED_STREAM_ROWS \
+#define EMBED_STREAM_ROWS_AVX512 \
 	BEGIN_AVX512;                 \
 	POSITIONS_BEGIN;              \
 row: \
@@ -1138,7 +1140,7 @@ row: \
 TEXT ·gatherStreamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	NEAR(rowArgs_near, ·gatherStreamNearAVX512<>)
-	STREAM_ROWS(GATHER)
+	STREAM_ROWS_AVX512(GATHER)
 	RET
 
 // func gatherScaledStreamAVX512(a *rowArgs) (done int)
@@ -1146,7 +1148,7 @@ TEXT ·gatherStreamAVX512(SB), NOSPLIT, $0-16
 TEXT ·gatherScaledStreamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	NEAR(rowArgs_near, ·gatherScaledStreamNearAVX512<>)
-	STREAM_ROWS(GATHER_SCALED)
+	STREAM_ROWS_AVX512(GATHER_SCALED)
 	RET
 
 // func gatherSumStreamAVX512(a *rowArgs) (done int)
@@ -1154,7 +1156,7 @@ TEXT ·gatherScaledStreamAVX512(SB), NOSPLIT, $0-16
 TEXT ·gatherSumStreamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	NEAR(rowArgs_near, ·gatherSumStreamNearAVX512<>)
-	STREAM_ROWS(GATHER_SUM)
+	STREAM_ROWS_AVX512(GATHER_SUM)
 	RET
 
 // func embedStreamAVX512(a *rowArgs) (done int)
@@ -1162,7 +1164,7 @@ TEXT ·gatherSumStreamAVX512(SB), NOSPLIT, $0-16
 TEXT ·embedStreamAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	NEAR(rowArgs_near, ·embedStreamNearAVX512<>)
-	EMBED_STREAM_ROWS
+	EMBED_STREAM_ROWS_AVX512
 	RET
 
 // The uneven kernels do rows that begin or end within a line: whole lines are written past the caches, the parts at both ends with masks
@@ -1226,7 +1228,6 @@ row: \
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherUnevenAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	NEAR(rowArgs_near, ·gatherUnevenNearAVX512<>)
 	UNEVEN_ROWS(GATHER)
 	RET
 
@@ -1234,7 +1235,6 @@ TEXT ·gatherUnevenAVX512(SB), NOSPLIT, $0-16
 // for i, id := range ids { linear[i] = scale * table[id] }
 TEXT ·gatherScaledUnevenAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	NEAR(rowArgs_near, ·gatherScaledUnevenNearAVX512<>)
 	UNEVEN_ROWS(GATHER_SCALED)
 	RET
 
@@ -1242,7 +1242,6 @@ TEXT ·gatherScaledUnevenAVX512(SB), NOSPLIT, $0-16
 // for i, id := range ids { linear[i] = 0 + table[id] }
 TEXT ·gatherSumUnevenAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	NEAR(rowArgs_near, ·gatherSumUnevenNearAVX512<>)
 	UNEVEN_ROWS(GATHER_SUM)
 	RET
 
@@ -1250,7 +1249,6 @@ TEXT ·gatherSumUnevenAVX512(SB), NOSPLIT, $0-16
 // for i, id := range ids { linear[i] = scale * table[id] + positions[p(i)] }
 TEXT ·embedUnevenAVX512(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
-	NEAR(rowArgs_near, ·embedUnevenNearAVX512<>)
 	EMBED_UNEVEN_ROWS
 	RET
 
@@ -1428,6 +1426,22 @@ TEXT ·embedNearAVX2<>(SB), NOSPLIT, $0-16
 	MOVQ R9, done+8(FP)
 	RET
 
+TEXT ·gatherStreamNearAVX2<>(SB), NOSPLIT, $0-16
+	STREAM_ROWS_AVX2(GATHER)
+	RET
+
+TEXT ·gatherScaledStreamNearAVX2<>(SB), NOSPLIT, $0-16
+	STREAM_ROWS_AVX2(GATHER_SCALED)
+	RET
+
+TEXT ·gatherSumStreamNearAVX2<>(SB), NOSPLIT, $0-16
+	STREAM_ROWS_AVX2(GATHER_SUM)
+	RET
+
+TEXT ·embedStreamNearAVX2<>(SB), NOSPLIT, $0-16
+	EMBED_STREAM_ROWS_AVX2
+	RET
+
 TEXT ·gatherNearAVX512<>(SB), NOSPLIT, $0-16
 	ROWS_AVX512(GATHER, DI)
 	MOVQ R9, done+8(FP)
@@ -1454,35 +1468,19 @@ TEXT ·embedNearAVX512<>(SB), NOSPLIT, $0-16
 	RET
 
 TEXT ·gatherStreamNearAVX512<>(SB), NOSPLIT, $0-16
-	STREAM_ROWS(GATHER)
+	STREAM_ROWS_AVX512(GATHER)
 	RET
 
 TEXT ·gatherScaledStreamNearAVX512<>(SB), NOSPLIT, $0-16
-	STREAM_ROWS(GATHER_SCALED)
+	STREAM_ROWS_AVX512(GATHER_SCALED)
 	RET
 
 TEXT ·gatherSumStreamNearAVX512<>(SB), NOSPLIT, $0-16
-	STREAM_ROWS(GATHER_SUM)
+	STREAM_ROWS_AVX512(GATHER_SUM)
 	RET
 
 TEXT ·embedStreamNearAVX512<>(SB), NOSPLIT, $0-16
-	EMBED_STREAM_ROWS
-	RET
-
-TEXT ·gatherUnevenNearAVX512<>(SB), NOSPLIT, $0-16
-	UNEVEN_ROWS(GATHER)
-	RET
-
-TEXT ·gatherScaledUnevenNearAVX512<>(SB), NOSPLIT, $0-16
-	UNEVEN_ROWS(GATHER_SCALED)
-	RET
-
-TEXT ·gatherSumUnevenNearAVX512<>(SB), NOSPLIT, $0-16
-	UNEVEN_ROWS(GATHER_SUM)
-	RET
-
-TEXT ·embedUnevenNearAVX512<>(SB), NOSPLIT, $0-16
-	EMBED_UNEVEN_ROWS
+	EMBED_STREAM_ROWS_AVX512
 	RET
 
 TEXT ·embedAddNearAVX512<>(SB), NOSPLIT, $0-16

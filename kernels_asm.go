@@ -44,7 +44,7 @@ type rowArgs struct {
 	unfenced int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
 	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns.
 	fullWidth   bool
-	near        bool // rows are prefetched into the first-level cache
+	near        bool // rows are prefetched into the first-level cache, in kernels with NEAR: see tuning.Near
 	leaveLinear bool // where rows come line by line, and short ones, linear rows are left to the processor's own prefetcher
 
 	abreast bool // rows that come line by line come four abreast, in kernels with NEXT_ABREAST: see tuning.AbreastColumns
@@ -206,8 +206,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
 // 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
-// second-level cache, or into wideBytes where AVX-512 is not in halves, but for four that come abreast: with the one and the other
-// on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past the caches 2097 and 1993, 2,048 of 50,257 x
+// second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes of the first level (see tuning.Near), but for four
+// that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past the caches 2097 and 1993, 2,048 of 50,257 x
 // 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
 // With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s),
@@ -228,7 +228,7 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //
 // 16 and 40 rows ahead are as good as 24.
 //
-// Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns, but no more than a quarter of a
+// Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level), but no more than a quarter of a
 // call's ids or aheadFew, since the first are prefetched before anything else is done (a gather of 128 ids of 1,000,000 x 16,
 // which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 3 and a Zen 4 saw no difference between 12 and 32, or 48. A
 // Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
@@ -258,8 +258,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // lines are done: a gather and a scatter-add of 1,000,000 x 26 without and with it 10.2 and 9.1, 12.2 and 9.1, x 31 11.6 and
 // 10.6, 15.4 and 9.7; of 50,257 x 30 3.87 and 4.09, 4.36 and 4.57.
 //
-// Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse there (scatter-add, 50,257 x 768:
-// 246, 375, 361), but see tuning.Near. None of it was measured on Arm; cores with a smaller third level may want a lower CachedBytes.
+// Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse on a Zen 4 (scatter-add, 50,257 x 768:
+// 246, 375, 361); tuning.Near is about a Zen 5. None of it was measured on Arm; cores with a smaller third level may want a lower CachedBytes.
 const (
 	heldBytes      = 32 << 20 // of a table that a last-level cache may hold
 	spareBytes     = 8 << 20  // of the rows in their order
@@ -316,7 +316,7 @@ func heldLines(table *Matrix) bool {
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is
 // not for rows of up to wholeBytes if atOnce. There are so many ids, and so many elements from one row in their order to the
 // next.
-func prefetch(table *Matrix, ids, stride int, atOnce bool) (ahead, burst int) {
+func prefetch(table *Matrix, ids, stride int, atOnce, near bool) (ahead, burst int) {
 	if cached(table) {
 		return 0, 0
 	}
@@ -337,24 +337,24 @@ func prefetch(table *Matrix, ids, stride int, atOnce bool) (ahead, burst int) {
 	if burst != 0 {
 		bytes = burst
 	}
-	return rowsAhead(bytes, ids, aheadLeast), burst
+	return rowsAhead(bytes, ids, aheadLeast, near), burst
 }
 
 // rowsAhead returns how many rows ahead to prefetch, and that at least as far as they fit into what bytesAhead says and no more
 // than a call of so many ids allows, where it is so many bytes of each.
-func rowsAhead(bytes, ids, least int) int {
+func rowsAhead(bytes, ids, least int, near bool) int {
 	short := aheadBytes
-	if near() {
+	if near {
 		short = nearShortBytes
 	}
 	ahead := min(max(short/bytes, least), aheadMost, max(aheadFew, ids/4))
-	return min(ahead, max(bytesAhead()/bytes, 1))
+	return min(ahead, max(bytesAhead(near)/bytes, 1))
 }
 
 // bytesAhead returns how much may be on its way into the second-level cache, or into the first.
-func bytesAhead() int {
+func bytesAhead(near bool) int {
 	switch {
-	case near():
+	case near:
 		return nearBytes
 	case fullWidth():
 		return wideBytes
@@ -435,7 +435,7 @@ func ahead(table *Matrix) int {
 	if isa.Active() == isa.Portable || cached(table) {
 		return 0
 	}
-	return rowsAhead(min(table.Cols*4, wideBytes), aheadMost, aheadLeast)
+	return rowsAhead(min(table.Cols*4, wideBytes), aheadMost, aheadLeast, false)
 }
 
 // fetchFew prefetches rows that are copied by copyFew.
@@ -457,9 +457,10 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	stream := h.stream && streamsRows(linear)
 	race.Read(unsafe.SliceData(ids), len(ids)+max(h.more, 0))
+	a.near = near() && !h.far
 	ahead, burst, early := 0, 0, 0
 	if h.more >= 0 {
-		ahead, burst = prefetch(table, len(ids)+h.more, linear.Stride, stream && halves())
+		ahead, burst = prefetch(table, len(ids)+h.more, linear.Stride, stream && halves(), a.near)
 	}
 	if burst == 0 && table.Cols*4 >= middleBytes && isa.Active() == isa.AVX2 {
 		early = earlyRows
@@ -479,7 +480,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
 	a.stream, a.unfenced, a.fullWidth = stream, -1, fullWidth()
-	a.leaveLinear, a.near = a.fullWidth, near()
+	a.leaveLinear = a.fullWidth
 }
 
 // writtenAhead reports whether so many linear rows are to be prefetched because they are written, whole lines too or not: see
@@ -602,7 +603,7 @@ func bagMaxBackward(dst, table *Matrix, ids []int, both *Matrix, bags []int, h *
 	race.WriteMatrix(both)
 	race.Read(unsafe.SliceData(bags), len(bags))
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}
-	h.byOne = true // the assembly has no rows abreast
+	h.byOne, h.far = true, true // the assembly has no rows abreast, and no near kernels
 	prepareRows(&a, dst, table, ids, h)
 	a.positions = &both.Data[0]
 	a.posStride = uintptr(both.Stride) * 4

@@ -68,7 +68,7 @@ const (
 //go:noinline
 func (a *bagArgs) do(k bagOp) bool {
 	a.fetched = a.cols
-	a.ends, a.near = fullWidth(), near()
+	a.ends = fullWidth()
 	a.held = a.ends && a.ahead > 0 && a.cols > 128 && (a.cols <= 384 || a.cols <= heldColumns && a.stop-a.next >= heldBag*a.bags)
 	if a.avx512() {
 		// A masked vector waits for a line of which it reads nothing. On a Zen 4, sums of bags of 10 of 1,000,000 x 50 in no

@@ -95,13 +95,14 @@ const bagAhead = 16
 func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
+	a.near = near() && (dst.Cols >= 16 || dst.Cols&(dst.Cols-1) != 0) // others have no near kernels: see avx512
 	small := tuning.CachedBagBytes
-	if fullWidth() && !near() || isa.Intel() {
-		small *= 3 // see tuning.Halves
+	if fullWidth() && !a.near || isa.Intel() {
+		small *= 3 // see tuning.Halves and tuning.Near
 	}
 	ahead := 0
 	if extent(table) > small/4 {
-		ahead = rowsAhead(dst.Cols*4, len(ids), bagAhead)
+		ahead = rowsAhead(dst.Cols*4, len(ids), bagAhead, a.near)
 	}
 	fetch(table, ids, ahead, &hint{})
 	a.dstStride, a.tableStride = uintptr(dst.Stride)*4, uintptr(table.Stride)*4

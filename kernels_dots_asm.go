@@ -103,7 +103,7 @@ func dotsAll(dst, a, table *Matrix, size int) {
 			d.ahead = 0
 		case large && d.ahead == 0 && (d.oneByOne || a.Cols <= 1024 && (a.Cols > 64 || a.Rows < 4)): // a part, which a cache would hold
 			d.burst = a.Cols * 4
-			d.ahead = rowsAhead(d.burst, table.Rows, aheadLeast)
+			d.ahead = rowsAhead(d.burst, table.Rows, aheadLeast, d.near)
 		}
 	}
 	d.run(a.Rows, table.Rows)
@@ -125,12 +125,13 @@ func goesOneByOne(rows, cols int) bool {
 func (d *dotArgs) prepare(dst, a, table *Matrix, n int) {
 	race.WriteMatrix(dst)
 	race.ReadMatrix(a)
-	d.ahead, d.burst = prefetch(table, n, 0, true)
+	d.near = near() && d.ids != nil
+	d.ahead, d.burst = prefetch(table, n, 0, true, d.near)
 	if d.burst == 0 {
 		d.burst = longBurst // there is no prefetching line by line
 	}
 	d.dstStride, d.aStride, d.tableStride = uintptr(dst.Stride)*4, uintptr(a.Stride)*4, uintptr(table.Stride)*4
-	d.limit, d.cols, d.near = uint64(table.Rows), a.Cols, near() && d.ids != nil
+	d.limit, d.cols = uint64(table.Rows), a.Cols
 }
 
 // run does n ids for so many rows of a, and returns the number done.

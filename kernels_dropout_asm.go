@@ -121,7 +121,7 @@ func streamsApart(dst, src *Matrix) bool {
 }
 
 // dropoutMeanwhile is dropout as forward.Drop has it: it fetches next meanwhile, and reports whether it has, which is not what
-// sits in cache anyway, nor more than the cache would hold.
+// sits in cache anyway, nor more than the second level would hold.
 func dropoutMeanwhile(dst, src *Matrix, mask *Mask, stream bool, next *forward.Next) bool {
 	if isa.Active() == isa.Portable || mask.Threshold() == 0 {
 		kernels.Dropout(*dst, *src, *mask)

@@ -231,12 +231,15 @@ func alignedAt(shift int) func() allocator {
 	}
 }
 
-// lowerWide has AVX-512 do rows of small tables, too, which AVX2 does as fast, and those of 33 to 128 columns by END_ROWS.
+// lowerWide has AVX-512 do rows of small tables, too, which AVX2 does as fast, those of 33 to 128 columns by END_ROWS, and copies of few.
 func lowerWide(t testing.TB) {
-	wide, halves := tuning.WideBytes, tuning.Halves
-	tuning.WideBytes, tuning.Halves = 0, false
-	t.Cleanup(func() { tuning.WideBytes, tuning.Halves = wide, halves })
+	isatest.Tune(t, &tuning.WideBytes, 0)
+	isatest.Tune(t, &tuning.CopyElements, 0)
+	isatest.Tune(t, &tuning.Halves, false)
 }
+
+// Tests of this package are the same on every machine: near kernels are for eachNear, and asmcheck holds them to have the code of others.
+func init() { tuning.Near = false }
 
 // eachNear runs test, with AVX-512 as processors go that do not do its vectors in halves, without near kernels and with them.
 func eachNear(t *testing.T, test func()) {

@@ -115,7 +115,8 @@ done: \
 	VZEROUPPER
 
 // PREFETCH is the instruction that prefetches. A kernel that has NEAR goes on there, where a flag of its arguments says so, as its near
-// kernel: the same macros once more, at the end of the file, behind a PREFETCH into the first-level cache. See tuning.Near.
+// kernel: the same macros once more, at the end of the file, behind a PREFETCH into the first-level cache. See tuning.Near. Labels that
+// are called near are about rows that have none to prefetch.
 
 #define PREFETCH PREFETCHT1
 

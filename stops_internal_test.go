@@ -50,6 +50,7 @@ func moreIDs[I ID](t *testing.T, table *Matrix, n int, ids []I) {
 func TestStops(t *testing.T) {
 	const n, rows = 11, 3
 	isatest.Tune(t, &tuning.Halves, false)
+	isatest.Tune(t, &tuning.Near, false)
 	isatest.Tune(t, &tuning.StreamUneven, true)
 	isatest.Each(t, func(t *testing.T) {
 		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 128, 144, 150} {
@@ -65,7 +66,7 @@ func TestStops(t *testing.T) {
 			for i := range ones {
 				ones[i] = i
 			}
-			far := &Matrix{Rows: rows, Cols: cols, Stride: 1 << 19, Data: make([]float32, (rows-1)<<19+cols)} // which is prefetched
+			far := &Matrix{Rows: rows, Cols: cols, Stride: 1 << 20, Data: make([]float32, (rows-1)<<20+cols)} // which is prefetched, and large
 			windows := &Matrix{Rows: n, Cols: cols, Stride: cols + 1, Data: make([]float32, n*(cols+1))}
 			angles := Matrix{Rows: rows, Cols: cols &^ 1, Stride: cols, Data: table.Data}
 			kernels := map[string]func(h *hint) int{
@@ -107,9 +108,9 @@ func TestStops(t *testing.T) {
 				delete(kernels, "rotateAt, interleaved")
 			}
 			for name, kernel := range kernels {
-				for way := range 4 {
-					stream, halves := way%2 > 0, way/2 > 0
-					tuning.Halves = halves
+				for way := range 6 {
+					stream, halves := way%2 > 0, way/2 == 1
+					tuning.Halves, tuning.Near = halves, way/2 == 2
 					for want := range n + 1 { // another number each time, which no result left behind would be
 						if clear(ids); want < n {
 							ids[want] = rows
@@ -118,7 +119,7 @@ func TestStops(t *testing.T) {
 							at[i] = uint64(id)
 						}
 						if got := kernel(&hint{stream: stream}); got != want {
-							t.Errorf("%s of %d columns, past the caches %v, in halves %v: %d done, want %d", name, cols, stream, halves, got, want)
+							t.Errorf("%s of %d columns, past the caches %v, in halves %v, near %v: %d done, want %d", name, cols, stream, halves, tuning.Near, got, want)
 						}
 					}
 				}

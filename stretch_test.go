@@ -11,6 +11,7 @@ import (
 
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // BenchmarkStretch measures how long a goroutine can be in assembly, where nothing can stop it: of each kernel, calls of as
@@ -19,6 +20,7 @@ import (
 // gradients of sums, heads of a rotation and bags of a long row are calls of their own. A single row of dot products in 16 bits
 // is left to plain Go.
 func BenchmarkStretch(b *testing.B) {
+	isatest.Tune(b, &tuning.Near, isa.Zen5())
 	m := newMemory(b, 16<<20)
 	others := make([]byte, 128<<20)
 	for _, level := range isatest.Levels(b) {

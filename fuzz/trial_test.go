@@ -53,7 +53,7 @@ type trial struct {
 func fuzz(f *testing.F, build func(t *trial)) {
 	ways := waysOf(isatest.Levels(f))
 	f.Cleanup(tuning.Lower()) // several workers, and results written past the caches, whatever their size
-	f.Cleanup(func(near bool) func() { return func() { tuning.Near = near } }(tuning.Near))
+	isatest.Tune(f, &tuning.Near, false)
 	regions := make([]region, 9)
 	for i := range regions {
 		regions[i] = newRegion(f, maxBlock)
@@ -78,7 +78,7 @@ type way struct {
 
 func (w way) String() string {
 	if w.level == isa.AVX512 {
-		return fmt.Sprintf("%v (in halves: %v)", w.level, w.halves)
+		return fmt.Sprintf("%v (in halves: %v, near kernels: %v)", w.level, w.halves, !w.halves && tuning.Near)
 	}
 	return w.level.String()
 }

@@ -41,6 +41,44 @@ var (
 // NearName returns the name of the near kernel of a function: the same, but that it prefetches into the first-level cache.
 func NearName(name string) string { return level.ReplaceAllString(name, "Near$1") }
 
+// prefetches returns what a function of this name prefetches by.
+func prefetches(name string) string {
+	if nearLevel.MatchString(name) {
+		return "prefetcht0"
+	}
+	return "prefetcht1"
+}
+
+// nearHead is how many instructions a function has in front of what its near kernel has as well: MOVQ, CMPB, JEQ and JMP.
+const nearHead = 4
+
+var ofPC = regexp.MustCompile(`[-0-9a-fx]*\(%rip\)`)
+
+// Different returns the first instruction of a near kernel that is not that of its function, or "". Both branch to the same of their
+// instructions, and use the same addresses relative to the program counter, or what the linker has made of them.
+func Different(f, near Function) string {
+	bare := func(code []Instruction) (text []string) {
+		code = slices.DeleteFunc(slices.Clone(code), func(in Instruction) bool {
+			return strings.HasPrefix(in.Mnemonic, "nop") || in.Mnemonic == "xchg" || in.Mnemonic == "data16" || in.Mnemonic == "cs" || in.Mnemonic == "int3"
+		})
+		for _, in := range code {
+			operands := ofPC.ReplaceAllString(in.Operands, "(%rip)")
+			if target, ok := in.Target(); ok {
+				operands = fmt.Sprint("to ", slices.IndexFunc(code, func(in Instruction) bool { return in.Address >= target }))
+			}
+			text = append(text, strings.Replace(in.Mnemonic, "prefetcht0", "prefetcht1", 1)+" "+operands)
+		}
+		return text
+	}
+	want, got := bare(f.Code[min(nearHead, len(f.Code)):]), bare(near.Code)
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || want[i] != got[i] {
+			return fmt.Sprintf("%s differs from %s behind %d instructions", near.Name, f.Name, i)
+		}
+	}
+	return ""
+}
+
 var (
 	comment = regexp.MustCompile(`\s*(//|#\s).*`) // of objdump, behind an instruction
 	symbol  = regexp.MustCompile(`\s*<[^>]*>`)
@@ -133,7 +171,7 @@ func Check(arch string, f Function) []string {
 		case r.fma.MatchString(in.Mnemonic):
 			what = "a fused multiply-add"
 		case arch != "amd64":
-		case strings.HasPrefix(in.Mnemonic, "prefetch") && (in.Mnemonic == "prefetcht0") != nearLevel.MatchString(f.Name):
+		case strings.HasPrefix(in.Mnemonic, "prefetch") && in.Mnemonic != prefetches(f.Name):
 			what = "a prefetch into the wrong cache"
 		case gatherAMD64.MatchString(in.Mnemonic):
 			what = "a gather or scatter of elements"
@@ -210,7 +248,7 @@ func paths(f Function) []string {
 		}
 		seen[s] = true
 		i, inside := index[s.address]
-		if s.address == f.Near && f.Near != 0 && !s.dirty && !s.streamed {
+		if f.Near != 0 && s.address == f.Near && !s.dirty && !s.streamed {
 			entered = true
 			continue
 		}

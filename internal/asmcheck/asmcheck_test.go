@@ -129,6 +129,13 @@ func TestAssembly(t *testing.T) {
 				instructions += len(f.Code)
 				problems = append(problems, Check(arch, f)...)
 				problems = append(problems, unsupported(t, assembler, f)...)
+				for _, near := range functions {
+					if near.Name == NearName(f.Name) && f.Near != 0 {
+						if d := Different(f, near); d != "" {
+							problems = append(problems, d)
+						}
+					}
+				}
 			}
 			numbers, wrong := words(t, tool, arch, dir)
 			problems = append(problems, wrong...)
@@ -182,7 +189,7 @@ func disassemble(t *testing.T, tool, arch, program string, names []string) (func
 		if arch == "amd64" {
 			args = append(args, "--insn-width=15") // an instruction, however long, on one line
 		}
-		functions = append(functions, Function{name, Parse(output(t, nil, "", tool, append(args, program)...)), near})
+		functions = append(functions, Function{Name: name, Code: Parse(output(t, nil, "", tool, append(args, program)...)), Near: near})
 	}
 	return functions, problems
 }
@@ -268,6 +275,7 @@ func TestMistakesAreFound(t *testing.T) {
 		{"amd64", "fAVX2", "prefetcht0 (%rsi)|ret", "the wrong cache"},
 		{"amd64", "fNearAVX512", "prefetcht0 (%rsi)|ret", ""},
 		{"amd64", "fNearAVX512", "prefetcht1 (%rsi)|ret", "the wrong cache"},
+		{"amd64", "fNearAVX2", "prefetchnta (%rsi)|ret", "the wrong cache"},
 		{"amd64", "fAVX2", "(bad)|ret", "no instruction"},
 		{"amd64", "fAVX2", "vmovups %ymm0,(%rdi)|ret", "without VZEROUPPER"},
 		{"amd64", "fAVX512", "vzeroupper|vmovups %zmm0,(%rdi)|ret", "without VZEROUPPER"},
@@ -340,6 +348,21 @@ func TestNearKernels(t *testing.T) {
 		f := function("fAVX2", test.listing)
 		f.Near = 0x2000
 		expect(t, test.listing, Check("amd64", f), test.want)
+	}
+	const head, body = "mov 0x8(%rsp),%rbx|cmpb $0x0,0x8(%rbx)|je 1004|jmp 2000|", "prefetcht1 (%rsi)|je 1006|add $0x1,%rax|lea 0x5(%rip),%rcx|ret"
+	for _, test := range []struct{ near, want string }{
+		{"prefetcht0 (%rsi)|je 1002|add $0x1,%rax|lea 0x7(%rip),%rcx|ret", ""},
+		{"prefetcht0 (%rsi)|je 1003|nop|add $0x1,%rax|lea 0x7(%rip),%rcx|ret", ""},
+		{"prefetcht0 (%rsi)|je 1003|add $0x1,%rax|lea 0x7(%rip),%rcx|ret", "behind 1 instructions"},
+		{"prefetcht0 (%rsi)|je 1002|add $0x2,%rax|lea 0x7(%rip),%rcx|ret", "behind 2 instructions"},
+		{"prefetcht0 (%rsi)|je 1002|add $0x1,%rax|lea 0x7(%rip),%rcx", "behind 4 instructions"},
+		{"prefetcht0 (%rsi)|je 1002|add $0x1,%rax|lea 0x7(%rip),%rcx|ret|ret", "behind 5 instructions"},
+	} {
+		var problems []string
+		if d := Different(function("fAVX2", head+body), function("fNearAVX2", test.near)); d != "" {
+			problems = append(problems, d)
+		}
+		expect(t, test.near, problems, test.want)
 	}
 }
 
@@ -418,6 +441,16 @@ func TestDeclarationsAreChecked(t *testing.T) {
 			t.Error(err)
 		}
 		expect(t, test.goFile+test.asmFile, problems, test.want)
+	}
+	for near, want := range map[string]string{"fNearAVX2": "", "gNearAVX2": "the near kernel of none", "fNearAVX512": "the near kernel of none"} {
+		_, problems, err := Functions(fstest.MapFS{
+			"k_amd64.go": {Data: []byte("package k\n\n" + strings.ReplaceAll(stub+call, "NEON", "AVX2"))},
+			"k_amd64.s":  {Data: []byte(strings.ReplaceAll(text, "NEON", "AVX2") + "TEXT ·" + near + "<>(SB), NOSPLIT, $0-8\n\tRET\n")},
+		}, "amd64")
+		if err != nil {
+			t.Error(err)
+		}
+		expect(t, near, problems, want)
 	}
 }
 

@@ -113,7 +113,7 @@ type Drop struct {
 }
 
 // Dropout is rowvec.Dropout for arguments that have all been checked. To work out masks leaves memory idle, and so it
-// fetches the rows of Next into the second-level cache meanwhile. It reports whether it has: not from a table that sits in
+// fetches the rows of Next into a cache of the core meanwhile. It reports whether it has: not from a table that sits in
 // cache anyway.
 var Dropout func(d Drop) (fetched bool)
 

@@ -603,7 +603,9 @@ func (a *assembly) variant(s *source, m *mutant, n int) string {
 				line = strings.Replace(line, t[1], renamed(t[1], n), 1)
 			}
 		} else if t := nearLine.FindStringSubmatch(line); t != nil {
-			keep = slices.Contains(m.functions, t[1]+t[2])
+			if keep = slices.Contains(m.functions, t[1]+t[2]); keep {
+				line = "\tUNDEF\n" + line // which a function without its last instruction comes to
+			}
 		} else if len(line) > 1 && strings.ContainsAny(line[:1], "#DG") && !strings.HasPrefix(line, "//") {
 			keep = !global.MatchString(line)
 		}

@@ -196,7 +196,7 @@ var HeldLinesBytes = ofIntel(16<<20, 0)
 //
 // 6 rows ahead are too few (25.8 at 1,000,000 x 64 in bags of 10), and 12, 24 and 32 are as good as 16 there; aheadMost has more.
 //
-// PREFETCHT0 in place of T1 takes 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the same at
+// PREFETCHT0 in place of T1 takes, but on what Near is about, 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the same at
 // twice that size, and 1.4 times as long at 100,000 x 64.
 var CachedBagBytes = 2 << 20
 
@@ -219,8 +219,8 @@ var WideBytes = 8 << 20
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
 // that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns; with longer rows line by line, also where results are
 // small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or
-// four; with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three
-// times CachedBagBytes, but where Near is so; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line
+// four, or what Near says; with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three
+// times CachedBagBytes, or what Near says; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line
 // at a time. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 does it and so, medians of 21
 // interleaved rounds; where there is an S, gathers and Embed write past the caches:
 //
@@ -255,8 +255,8 @@ var WideBytes = 8 << 20
 // reads the result, 1.01 to 1.2 times in six tables, but not where somebody does (65,536 of 128 50.7 and 57.5).
 var Halves = isa.Halves()
 
-// Near says that rows by ids, the next rows of LayerNorm and Dropout and those that Dropout fetches are prefetched into the first-level
-// cache and not into the second, where AVX-512 is not in halves, and fewer of them ahead: no more than 32 KiB, and of short rows 8 KiB. On
+// Near says that kernels which look rows up, their next rows in LayerNorm and Dropout too, prefetch into the first-level cache and not into
+// the second, where AVX-512 is not in halves, and less ahead: 32 KiB, or four rows abreast, and of short rows 8 KiB. On
 // two shared cores of a Zen 5, times of that over those of the second level, medians of 41 and 61 interleaved rounds:
 //
 //	                      gather  scatter-add  embed  sums of 10  weighted  Dots, 4 rows and 1  SGD   Adagrad  Adam
@@ -274,9 +274,10 @@ var Halves = isa.Halves()
 //
 // LayerNorm of 2,048 x 768 in place 0.87, out of it 0.95; layers with dropout 0.88 to 0.98. With a thread that reads memory beside it,
 // gathers of 50,257 x 768 took 0.92 to 0.93. As far ahead as otherwise, 64 KiB and 24 KiB, scatter-adds of 10,000 x 64 took 0.95 and
-// not 0.82; 24 KiB of long rows, bags of 50,257 x 4,096 1.1 to 1.2 times as long. Gains of the first rows of a call, of products and of
-// a search in 16 bits could not be told from noise, and rows in their order lost (Output of 10,000 x 64 1.02): all have the second level.
-// Bags have it from CachedBagBytes on: of 10,000 x 64 0.92 and of 10,000 x 128 0.97 of the time that they take with nothing prefetched.
+// not 0.82; with 24 KiB of long rows bags of 50,257 x 4,096 took 1.1 to 1.2 times as long. Bags prefetch from CachedBagBytes on: of
+// 10,000 x 64 in 0.92 and of 10,000 x 128 in 0.97 of the time that they take with nothing prefetched. What gained nothing that could be
+// told from noise, or lost, has no near kernels: the first rows of a call, products, a search in 16 bits, the backward pass of maxima,
+// and logits of all rows in their order (10,000 x 64 1.02).
 //
 // It is for AMD's since Zen 5. A Zen 4 takes up to 1.5 times as long (kernels_asm.go); on Intel's it was not tried.
 var Near = isa.Zen5()
