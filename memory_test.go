@@ -968,6 +968,8 @@ func TestMemoryOfPrefetches(t *testing.T) {
 		tuning.CachedBagBytes, tuning.HeldLinesBytes, tuning.InOrderBytes = bags, lines, inOrder
 	}(tuning.CachedBagBytes, tuning.HeldLinesBytes, tuning.InOrderBytes)
 	tuning.CachedBagBytes, tuning.HeldLinesBytes, tuning.InOrderBytes = 1<<20, 0, 1<<20 // three times of the first some prefetch nothing of
+	isatest.Tune(t, &tuning.CachedBytes, 1<<20)
+	isatest.Tune(t, &tuning.CachedShortBytes, 0)
 	for range 3 {
 		m.huge = append(m.huge, guard.Tail[float32](guard.New(t, roomFor+20000), 1<<20+5000))
 	}
@@ -987,7 +989,7 @@ func TestMemoryOfPrefetches(t *testing.T) {
 				lengths = append(lengths, 100)
 			}
 			for _, n := range lengths {
-				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1
+				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1+(i+n)%2
 				table := idTables[(i+n)%len(idTables)]
 				m.try(t, levels, table, k, s)
 				if n == 1 && !tuning.Halves { // one row is copied in a way of its own then
