@@ -52,6 +52,7 @@ func compareBags[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagLis
 	eachHalves(t, compare)
 	defer tuning.Lower()()
 	eachHalves(t, compare)
+	withNear(t, compare)
 }
 
 func compareBagsOf[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagLists[I], s bagShape) {

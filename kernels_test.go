@@ -238,27 +238,35 @@ func lowerWide(t testing.TB) {
 	isatest.Tune(t, &tuning.Halves, false)
 }
 
-// Tests of this package are the same on every machine: near kernels are for eachNear, and asmcheck holds them to have the code of others.
+// Tests of this package are the same on every machine: near kernels are for withNear, and asmcheck holds them to have the code of others.
 func init() { tuning.Near = false }
 
-// eachNear runs test, with AVX-512 as processors go that do not do its vectors in halves, without near kernels and with them.
-func eachNear(t *testing.T, test func()) {
+// withNear runs test with near kernels, unless sweeps are samples.
+func withNear(t *testing.T, test func()) {
 	t.Helper()
-	defer func(halves, near bool) { tuning.Halves, tuning.Near = halves, near }(tuning.Halves, tuning.Near)
-	tuning.Halves, tuning.Near = false, false
-	test()
-	if isa.Active() == isa.AVX512 {
-		tuning.Near = true
+	if isa.Active() == isa.AVX512 && !isatest.Sampled() {
+		defer func(halves bool) { tuning.Halves, tuning.Near = halves, false }(tuning.Halves)
+		tuning.Halves, tuning.Near = false, true
 		test()
 	}
 }
 
-// eachHalves runs test as eachNear does, and with AVX-512 as a processor goes that does its vectors in halves.
+// eachNear runs test, with AVX-512 as processors go that do not do its vectors in halves, without near kernels and with them.
+func eachNear(t *testing.T, test func()) {
+	t.Helper()
+	defer func(halves bool) { tuning.Halves = halves }(tuning.Halves)
+	tuning.Halves = false
+	test()
+	withNear(t, test)
+}
+
+// eachHalves runs test, with AVX-512 as a processor goes that does its vectors in halves and as those do that do not.
 func eachHalves(t *testing.T, test func()) {
 	t.Helper()
-	eachNear(t, test)
+	defer func(halves bool) { tuning.Halves = halves }(tuning.Halves)
+	tuning.Halves = false
+	test()
 	if isa.Active() == isa.AVX512 {
-		defer func(halves bool) { tuning.Halves = halves }(tuning.Halves)
 		tuning.Halves = true
 		test()
 	}
@@ -283,19 +291,19 @@ func TestEveryDim(t *testing.T) {
 // there is no gap.
 func TestEveryDimPrefetched(t *testing.T) {
 	lowerWide(t)
-	for _, bytes := range []*int{&tuning.CachedBytes, &tuning.HeldLinesBytes, &tuning.CachedShortBytes} {
-		isatest.Tune(t, bytes, 0)
-	}
+	prefetchAll(t)
 	isatest.Tune(t, &tuning.AbreastColumns, 319)
 	isatest.Tune(t, &tuning.AbreastIDs, 1)
 	isatest.Each(t, func(t *testing.T) {
-		eachHalves(t, func() {
+		sweep := func() {
 			for _, dim := range append(dims(1), 300, 320, 383, 448, 512, 530, 575, 576, 777, 1040) {
 				s := shape{dim: dim, gap: dim % 3, n: 40, rows: 9, seq: 8, start: 2, scale: 1.7}
 				compare[int32, int](t, heap, s)
 				compareUpdates[uint64](t, heap, s)
 			}
-		})
+		}
+		eachHalves(t, sweep)
+		withNear(t, sweep)
 	})
 }
 
@@ -402,35 +410,60 @@ func TestChunks(t *testing.T) {
 	})
 }
 
-// TestPrefetch reads tables that are large enough to be prefetched, with fewer and with more ids than that looks ahead.
+// prefetchAll has rows of small tables prefetched, too.
+func prefetchAll(t testing.TB) {
+	for _, bytes := range []*int{&tuning.CachedBytes, &tuning.HeldLinesBytes, &tuning.CachedShortBytes} {
+		isatest.Tune(t, bytes, 0)
+	}
+}
+
+// TestPrefetch has rows prefetched, with fewer and with more ids than that looks ahead.
 func TestPrefetch(t *testing.T) {
+	lowerWide(t)
+	prefetchAll(t)
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
 		eachHalves(t, func() { testPrefetch(t) })
 	})
 }
 
+// prefetchedRows is how many rows of so many columns a table has that is not too small to have the line behind a row prefetched too,
+// where rows are such, and fewer of others.
+func prefetchedRows(dim int) int {
+	if dim > 24 && dim < 64 && dim*4%128 > 64 {
+		return beyondRows/dim + 1
+	}
+	return 1<<18/dim + 1
+}
+
+// beyondRows is about as many elements as such a table has.
+const beyondRows = 3<<20 + 1<<16
+
 func testPrefetch(t *testing.T) {
 	t.Helper()
-	isatest.Tune(t, &tuning.HeldLinesBytes, 0)
 	for _, dim := range []int{1, 3, 7, 16, 20, 29, 32, 33, 39, 64, 100, 128, 300, 768, 5000} {
 		for _, n := range []int{1, 3, 40} {
 			for gap := range 2 { // linear rows are prefetched in another way where something is between them
-				compare[int64, int](t, heap, shape{dim: dim, gap: gap, n: n, rows: 3<<20/dim + 1, seq: n, start: 1, scale: 2})
+				compare[int64, int](t, heap, shape{dim: dim, gap: gap, n: n, rows: prefetchedRows(dim), seq: n, start: 1, scale: 2})
 			}
 		}
 	}
-	compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2}) // line by line
-	compare[int64, int](t, heap, shape{dim: 768, n: 60, rows: 3<<20/768 + 1, seq: 12, start: 1, scale: 2})   // with early ones
+	compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2})     // line by line
+	compare[int64, int](t, heap, shape{dim: 768, n: 60, rows: prefetchedRows(768), seq: 12, start: 1, scale: 2}) // with early ones
 	// prefetched in all calls of assembly but the last
 	for _, dim := range []int{1, 2, 3, 4, 7, 8, 13, 16, 20, 29, 32, 33, 48, 50, 64, 65, 96, 100, 128} {
-		s := shape{dim: dim, n: 2100, rows: 1<<19/dim + 1, seq: 2100, scale: 2}
-		if dim == 29 || dim > 64 {
-			s.rows = 3<<20/dim + 1 // the line behind a row, too, or what is prefetched at all
-		}
+		s := shape{dim: dim, n: 2100, rows: prefetchedRows(dim), seq: 2100, scale: 2}
 		compare[uint32, uint64](t, heap, s)
 		compare[uint64, uint32](t, heap, s)
 	}
+}
+
+// abreastRows is how many rows of so many columns a table has whose rows come line by line, however long: no cache holds one of long rows.
+func abreastRows(dim int) int {
+	if dim > 1024 {
+		return 9<<20/dim + 1
+	}
+	return prefetchedRows(dim)
 }
 
 // TestAbreast has rows that come abreast, none of them written past the caches but prefetched where they are written, and rows that
@@ -441,11 +474,12 @@ func TestAbreast(t *testing.T) {
 	isatest.Tune(t, &tuning.AbreastIDs, 1)
 	isatest.Tune(t, &tuning.WrittenBytes, 0)
 	isatest.Tune(t, &tuning.StreamBytes, 1<<30)
+	prefetchAll(t)
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
 		eachHalves(t, func() {
 			for _, dim := range []int{320, 333, 768, 9008, 16384, 16385} {
-				compare[int64, int](t, heap, shape{dim: dim, n: 42, rows: 9<<20/dim + 1, seq: 14, start: 1, scale: 2})
+				compare[int64, int](t, heap, shape{dim: dim, n: 42, rows: abreastRows(dim), seq: 14, start: 1, scale: 2})
 			}
 		})
 	})
@@ -454,6 +488,7 @@ func TestAbreast(t *testing.T) {
 // TestStream has every result written past the caches where that can be: aligned ones with whole vectors, or any.
 func TestStream(t *testing.T) {
 	defer tuning.Lower()()
+	prefetchAll(t)
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
 		eachHalves(t, func() {
@@ -483,12 +518,12 @@ func testStream(t *testing.T, shift int) {
 	}
 	if shift < 2 { // rows to prefetch, which begin anywhere
 		for _, dim := range []int{168, 173, 176, 333, 450} {
-			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 8 + dim%2, n: 40, rows: 3<<20/dim + 1, seq: 10, scale: 3})
+			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 8 + dim%2, n: 40, rows: prefetchedRows(dim), seq: 10, scale: 3})
 		}
 	}
 	if shift == 0 { // rows abreast, of which a call of assembly does a few fours, one, or that come one by one
 		for _, dim := range []int{336, 720, 9008, 16384, 16400, 1 << 15} {
-			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 16, n: 18, rows: 9<<20/dim + 1, seq: 6, scale: 3})
+			compareForward[int64, int](t, alloc, shape{dim: dim, gap: 16, n: 18, rows: abreastRows(dim), seq: 6, scale: 3})
 		}
 	}
 	compareForward[int64, int](t, alloc, shape{dim: 1<<16 + 8, n: 2, rows: 3, seq: 1, scale: 3})
