@@ -207,8 +207,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
 // 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
 // second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes of the first level (see tuning.Near), but for four
-// that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past the caches 2097 and 1993, 2,048 of 50,257 x
-// 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
+// that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
+// the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
 // With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s),
 // on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is
@@ -228,8 +228,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //
 // 16 and 40 rows ahead are as good as 24.
 //
-// Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level), but no more than a quarter of a
-// call's ids or aheadFew, since the first are prefetched before anything else is done (a gather of 128 ids of 1,000,000 x 16,
+// Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level),
+// but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is done (a gather of 128 ids of 1,000,000 x 16,
 // which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 3 and a Zen 4 saw no difference between 12 and 32, or 48. A
 // Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
 //
@@ -259,7 +259,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // 10.6, 15.4 and 9.7; of 50,257 x 30 3.87 and 4.09, 4.36 and 4.57.
 //
 // Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse on a Zen 4 (scatter-add, 50,257 x 768:
-// 246, 375, 361); tuning.Near is about a Zen 5. None of it was measured on Arm; cores with a smaller third level may want a lower CachedBytes.
+// 246, 375, 361); tuning.Near is about a Zen 5. None of it was measured on Arm; cores with a smaller third level may want a lower
+// CachedBytes.
 const (
 	heldBytes      = 32 << 20 // of a table that a last-level cache may hold
 	spareBytes     = 8 << 20  // of the rows in their order
