@@ -4,17 +4,20 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/isa"
 
-// blocks returns in about how many blocks so many columns of four rows are done. For each of them a row of src takes a step of prefetches.
-func (p *productArgs) blocks(cols int) int {
+// productStep is how many bytes a block fetches at most for each row of src.
+const productStep = 128
+
+// blocks returns in how many blocks so many columns of four rows of dst are done, and of one, but that the end of a row may be more.
+func (p *productArgs) blocks(cols int) (four, one int) {
 	if p.avx512() {
-		return (cols + 63) / 64
+		n := (cols + 63) / 64
+		return n, n
 	}
-	return (cols + 15) / 16
+	return (cols + 15) / 16, (cols + 31) / 32
 }
 
-// avx512 reports whether the product is to be done with AVX-512. Where there are few rows of dst, what comes next is fetched by more of
-// AVX2's blocks: both gradients of four hidden states and 50,257 x 768 took 28.8 and 24.5 ms on a Xeon.
-func (p *productArgs) avx512() bool { return isa.Active() == isa.AVX512 && !p.hasty }
+// avx512 reports whether the product is to be done with AVX-512.
+func (p *productArgs) avx512() bool { return isa.Active() == isa.AVX512 && !p.narrow }
 
 // do does one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //
