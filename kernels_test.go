@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -58,17 +59,26 @@ var special = []float32{
 	math.Float32frombits(0x7f800001), math.Float32frombits(0xffc12345),
 }
 
-// fill sets one element in eight to a special value and the others to numbers of both signs and of many sizes. A long
-// slice repeats them with a period that is no multiple of anything.
-func fill(rng *rand.Rand, x []float32) {
-	const period = 10007
-	for i := range x[:min(len(x), period)] {
+// samples are what matrices are filled with: one element in eight is a special value, the others are of both signs and of many sizes.
+var samples = sync.OnceValue(func() []float32 {
+	rng := rand.New(rand.NewPCG(7, 8))
+	x := make([]float32, 1<<16)
+	for i := range x {
 		if rng.IntN(8) == 0 {
 			x[i] = special[rng.IntN(len(special))]
 		} else {
 			x[i] = float32(math.Ldexp(rng.Float64()*2-1, rng.IntN(40)-20))
 		}
 	}
+	return x
+})
+
+// fill copies samples from somewhere on, to make which takes longer than most that is tried with them. A long slice repeats them with a
+// period that is no multiple of anything.
+func fill(rng *rand.Rand, x []float32) {
+	const period = 10007
+	samples := samples()
+	copy(x[:min(len(x), period)], samples[rng.IntN(len(samples)-period):])
 	for n := period; n < len(x); n *= 2 {
 		copy(x[n:], x[:n])
 	}
