@@ -992,6 +992,8 @@ func TestMemoryOfAStep(t *testing.T) {
 	}
 	dOut, in := newMatrix(t, n, dim), lookup.Sequence(ids)
 	allocated := func(f func()) int {
+		runtime.GC() // twice, which takes from pools what calls before have left there
+		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		f()
