@@ -7,13 +7,15 @@ import "github.com/rowvec/rowvec/internal/isa"
 // productStep is how many bytes a block fetches at most for each row of src.
 const productStep = 128
 
-// blocks returns in how many blocks so many columns of four rows of dst are done, and of one, but that the end of a row may be more.
-func (p *productArgs) blocks(cols int) (four, one int) {
-	if p.avx512() {
-		n := (cols + 63) / 64
-		return n, n
+// blocks returns in how many blocks so many columns of four rows of dst are done, or of one, but that the end of a row may be more.
+func (p *productArgs) blocks(rows, cols int) int {
+	switch {
+	case p.avx512():
+		return (cols + 63) / 64
+	case rows == 1:
+		return (cols + 31) / 32
 	}
-	return (cols + 15) / 16, (cols + 31) / 32
+	return (cols + 15) / 16
 }
 
 // avx512 reports whether the product is to be done with AVX-512.

@@ -75,7 +75,8 @@
 // PASS has all rows of src pass by one block, so many bytes wide, some for each sum. Meanwhile a line or two of what comes next is fetched,
 // as pace says, and weights of later rows of dst: of a transposed matrix these are a line for each row of src. Both gradients of an output
 // layer with 16, 32 and 64 hidden states take 0.73, 0.55 and 0.58 of the time of one without weights fetched, 603,084 x 64, 0.92, 0.73 and
-// 0.81, 301,542 x 128, and 0.95, 0.94 and 0.99, 50,257 x 768, on one core of a Zen 5, medians of 11 turns; PREFETCHT1 1.0 to 1.2 times as long.
+// 0.81, 301,542 x 128, and 0.95, 0.94 and 0.99, 50,257 x 768, on one core of a Zen 5, medians of 11 turns.
+// By PREFETCHT1 that of the table alone takes 0.97 to 1.2 times as long.
 #define PASS(STARTS, TERMS, ENDS, bytes, term, sum) \
 	MOVQ       productArgs_terms(BX), CX;   \
 	MOVQ       CX, productArgs_left(BX);    \

@@ -5,11 +5,8 @@ package rowvec
 // productStep is how many bytes a block fetches at most for each row of src.
 const productStep = 64
 
-// blocks returns in how many blocks so many columns of four rows of dst are done, and of one, but that the end of a row may be more.
-func (p *productArgs) blocks(cols int) (four, one int) {
-	n := (cols + 15) / 16
-	return n, n
-}
+// blocks returns in how many blocks so many columns of four rows of dst are done, or of one, but that the end of a row may be more.
+func (p *productArgs) blocks(_, cols int) int { return (cols + 15) / 16 }
 
 // do does one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //

@@ -65,19 +65,15 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 				p.cols = min(dst.Cols-col, chunkElements/p.terms&^63) // whole blocks
 				p.dst, p.src = element(&dst.Data[0], i*dst.Stride+col), element(&src.Data[0], first*src.Stride+col)
 				p.do()
-				four, one := p.blocks(p.cols)
-				if p.rows == 1 {
-					four = one
-				}
-				p.next += uintptr(four*p.terms) * p.step
+				p.next += uintptr(p.terms*p.blocks(p.rows, p.cols)) * p.step
 			}
 		}
 	}
 }
 
 // pace chooses the step, and with it the blocks, by which so many bytes are fetched while the product is computed. Gradients of an output
-// layer, ms on one core of a Zen 5, AVX-512, what comes next by a line for each row of src and block at most, and so; of the table, and of
-// so many hidden states; medians of 15 rounds in random order:
+// layer, ms on one core of a Zen 5, AVX-512, what comes next by a line for each row of src and block at most and no weights fetched, and so;
+// of the table, and of so many hidden states; medians of 15 rounds in random order:
 //
 //	                1                      2                      6                      12
 //	50,257 x 768    8.78 7.75  6.35 6.31   8.26 6.63  8.35 7.15   8.72 8.20  16.0 10.7   13.8 9.35  12.6 9.34
@@ -85,13 +81,11 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 //	128,657 x 300   7.92 6.90  7.23 6.45   7.78 5.63  9.58 8.12   8.85 8.34  16.3 11.8   14.9 9.68  13.2 11.7
 //	9,423 x 4,096   8.16 7.76  8.73 9.43   8.55 8.62  11.6 10.0   11.1 11.8  19.2 13.4   18.7 12.2  25.5 14.4
 //
-// Four states, of which a row of src and a block of AVX2 fetch a line, are as good with AVX2, and 0.84 of what they take with AVX-512 and two
-// lines. On a Xeon, with AVX-512 and four lines, 0.82 to 0.86 with 1, 2 and 8 states, and 0.98 with four.
+// With four states a row of src and a block of AVX2 fetch a line. That takes 0.72 to 0.81 of the time of AVX-512 with two lines, but of 9,423
+// x 4,096 1.2 times as long, and on a Xeon 24.5 ms, and not the 28.8 of AVX-512 with a line, both of 50,257 x 768. There AVX-512 with
+// four lines, the old always before the new, took 0.83, 0.84 and 0.82 with 1, 2 and 8 states and 0.98 with four, other tables 0.82 to 1.01.
 func (p *productArgs) pace(bytes, rows, cols, terms int) {
-	steps := func() int {
-		four, one := p.blocks(cols)
-		return (rows/4*four + rows%4*one) * terms
-	}
+	steps := func() int { return (rows/4*p.blocks(4, cols) + rows%4*p.blocks(1, cols)) * terms }
 	p.narrow = bytes > productStep*steps()
 	p.hasty = bytes > 64*steps()
 	p.step = uintptr(min(productStep, bytes/steps()))

@@ -73,15 +73,11 @@ var samples = sync.OnceValue(func() []float32 {
 	return x
 })
 
-// fill copies samples from somewhere on, to make which takes longer than most that is tried with them. A long slice repeats them with a
-// period that is no multiple of anything.
+// fill copies samples from somewhere on, and repeats them.
 func fill(rng *rand.Rand, x []float32) {
-	const period = 10007
 	samples := samples()
-	copy(x[:min(len(x), period)], samples[rng.IntN(len(samples)-period):])
-	for n := period; n < len(x); n *= 2 {
-		copy(x[n:], x[:n])
-	}
+	copy(x[:min(len(x), isatest.Period)], samples[rng.IntN(len(samples)-isatest.Period):])
+	isatest.Repeat(x)
 }
 
 func clone(m rowvec.Matrix) rowvec.Matrix {

@@ -82,21 +82,12 @@ func testPlaces(t *testing.T) {
 	})
 }
 
-// randomPeriod is what random matrices repeat, a number that is no multiple of anything: most of the time would go into making more.
-const randomPeriod = 10007
-
-func repeat(x []float32) {
-	for n := randomPeriod; n < len(x); n *= 2 {
-		copy(x[n:], x[:n])
-	}
-}
-
 func someMatrix(rng *rand.Rand, rows, cols int) Matrix {
 	m := Matrix{Rows: rows, Cols: cols, Stride: cols + 3, Data: make([]float32, rows*(cols+3))}
-	for i := range m.Data[:min(len(m.Data), randomPeriod)] {
+	for i := range m.Data[:min(len(m.Data), isatest.Period)] {
 		m.Data[i] = rng.Float32() - 0.5
 	}
-	repeat(m.Data)
+	isatest.Repeat(m.Data)
 	return m
 }
 
@@ -109,10 +100,10 @@ func tryPlaces(t *testing.T, rng *rand.Rand, u forward.Update, rows int, grad Ma
 		u.First = someMatrix(rng, 1, rows)
 	}
 	for _, m := range []Matrix{u.First, u.Second} {
-		for i, x := range m.Data[:min(len(m.Data), randomPeriod)] {
+		for i, x := range m.Data[:min(len(m.Data), isatest.Period)] {
 			m.Data[i] = x * x
 		}
-		repeat(m.Data)
+		isatest.Repeat(m.Data)
 	}
 	want := u
 	for _, m := range []*Matrix{&want.Table, &want.First, &want.Second} {

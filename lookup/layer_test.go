@@ -121,13 +121,10 @@ func newMatrix(t testing.TB, rows, cols int) rowvec.Matrix {
 
 func fill(m rowvec.Matrix, seed uint64) rowvec.Matrix {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	const period = 10007 // no multiple of anything: to make more takes longer than most that is tried with it
-	for i := range m.Data[:min(len(m.Data), period)] {
+	for i := range m.Data[:min(len(m.Data), isatest.Period)] {
 		m.Data[i] = rng.Float32()*2 - 1
 	}
-	for n := period; n < len(m.Data); n *= 2 {
-		copy(m.Data[n:], m.Data[:n])
-	}
+	isatest.Repeat(m.Data)
 	return m
 }
 

@@ -279,18 +279,20 @@ var Halves = isa.Halves()
 // told from noise, or lost, has no near kernels: the first rows of a call, products, a search in 16 bits, the backward pass of maxima,
 // and logits of all rows in their order (10,000 x 64 1.02).
 //
-// It is for AMD's since Zen 5. A Zen 4 takes up to 1.5 times as long (kernels_asm.go). So do Intel's where rows come from memory: on a Xeon
-// of the fifth generation, by the same measure, and with the second level once more for the noise, 0.98 to 1.02,
+// It is for AMD's since Zen 5. A Zen 4 takes up to 1.5 times as long (kernels_asm.go), and Intel's take longer, too, where rows come from
+// memory: on a Xeon of the fifth generation, by the same measure, medians of 31 (10,000 x 128 differs from run to run, by up to 0.3),
 //
 //	50,257 x 768    8,192  1.07   1.05         1.04   1.09        1.04      1.08 1.11           0.98  1.00     0.99
 //	50,257 x 4,096  2,048  1.00   1.03         0.99   1.09        1.11      1.13 1.13           1.03  0.99     0.98
+//	300,000 x 256   4,096  1.03   0.96         1.02   1.03        1.02      0.98 0.97           0.98  1.13     1.17
 //	1,000,000 x 128 8,192  1.14   1.15         1.16   1.06        1.12      1.22 0.96           1.15  1.29     1.38
 //	1,000,000 x 64  8,192  1.27   0.99         1.27   1.02        1.03      1.22 1.18           1.00  1.18     1.25
 //	4,000,000 x 16  8,192  1.25   1.25         1.26   1.16        1.16      1.01 1.20           1.24  1.18     1.17
 //	50,257 x 64     2,048  1.00   0.97         1.02   0.97        0.97      0.84 0.95           0.96  0.99     1.02
+//	10,000 x 128    8,192  0.91   0.90         0.90   1.00        1.00      0.74 0.69           0.90  1.36     1.73
 //	10,000 x 64     8,192  1.05   1.04         1.03   1.00        1.00      0.91 0.83           1.03  1.02     1.04
 //
-// and with 16 KiB on their way, of long rows or of short ones, 0.95 to 1.3.
+// With 16 KiB of long rows on their way those of 768 columns took 0.95 to 1.09; with 16 KiB of short ones hardly any gained.
 var Near = isa.Zen5()
 
 // StraightColumns is the number of columns above which a step applies gradients of ids that occur once in a batch as they are,
