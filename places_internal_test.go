@@ -65,7 +65,7 @@ func testPlaces(t *testing.T) {
 				grad := someMatrix(rng, next, cols)
 				for name, u := range placedUpdates {
 					for _, bad := range []int{n - 2, n / 2, 0} {
-						if bad < n-2 && cols != 40 && isatest.Slow && isatest.Sampled() {
+						if bad < n-2 && cols != 40 && isatest.Sampled() {
 							continue
 						}
 						t.Run(fmt.Sprintf("%s/cols=%d/gaps=%t/bad=%d", name, cols, gaps, bad), func(t *testing.T) {

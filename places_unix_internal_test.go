@@ -19,7 +19,7 @@ func TestPlacesStayWithin(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		for _, cols := range []int{5, 40, 130, 600} {
 			for i, n := range []int{1, 2, 3, 9, 10, 30, 41, 300, 300} {
-				if cols != 40 && n > 10 && isatest.Slow && isatest.Sampled() {
+				if cols != 40 && n > 10 && isatest.Sampled() {
 					continue
 				}
 				end := guard.Tail[int]

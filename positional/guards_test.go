@@ -224,8 +224,8 @@ func TestRowsOfNobody(t *testing.T) {
 
 // TestRotateNothing: rows that there are none of need no angles, however long the sequences are said to be.
 func TestRotateNothing(t *testing.T) {
-	r := made(NewRotary(1 << 18))
-	nothing := rowvec.Matrix{Cols: 1 << 18}
+	r := made(NewRotary(1 << 14))
+	nothing := rowvec.Matrix{Cols: 1 << 14}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if err := r.Apply(nothing, nothing, 1, 256, 0); err != nil {

@@ -88,7 +88,8 @@ func KeepChanging(id *int64) (stop func()) {
 
 // Levels returns the levels that the machine has, up to that which ROWVEC_ISA lowers it to. The names that
 // ROWVEC_REQUIRE_ISA lists, separated by commas, must be among them: a machine that is there to test AVX-512 must not pass
-// without it. An emulated processor runs these alone, if it lists any: others are quicker elsewhere.
+// without it. An emulated processor, and the race detector, which sees nothing of assembly, have these alone, if it lists any: others are
+// quicker elsewhere.
 func Levels(tb testing.TB) []isa.Level {
 	tb.Helper()
 	cached()
@@ -104,7 +105,7 @@ func Levels(tb testing.TB) []isa.Level {
 		}
 		required = append(required, level)
 	}
-	if Slow && len(required) > 0 {
+	if (Slow || race.Enabled) && len(required) > 0 {
 		return required
 	}
 	return levels
