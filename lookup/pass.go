@@ -31,6 +31,7 @@ type pass struct {
 	before *normGradients // what the gradient of a normalisation is to be
 	share  int            // lines of columns in a share
 	shares int            // of rows of the gradient of tokens, or 0 where it is shared by columns as all else is
+	rest   int            // shares of columns of all else, where there are shares of rows
 }
 
 // passTask is what a pass does with a range.
@@ -40,7 +41,7 @@ const (
 	forwardRange  passTask = iota // of rows
 	normRange                     // of blocks of rows
 	backwardRange                 // of lines of columns
-	sharesRange                   // of shares of rows, and behind them of shares of columns
+	sharesRange                   // of shares of columns of all but tokens, and behind them of shares of rows
 )
 
 func (p *pass) part(lo, hi int) error {

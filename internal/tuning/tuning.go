@@ -93,6 +93,23 @@ var ColdBytes = 64 << 20
 // 1.19 and 1.50 with 4,096.
 var ParallelRotaryElements = 2 << 20
 
+// PassElements is the size of the gradient of a layer's result up to which one gradient of a table after the other goes over all of it,
+// since it stays in cache. Beyond, all are added to from a piece before the next, but those of positions of fewer than ManySequences, of
+// which a kernel adds the rows of several to a row of positions at once. How long that takes, to what it takes by whole passes, on one core of
+// a Zen 5, for 64 sequences of 128 Zipf ids and for 512 of 16, with learned positions, with segments, and with both, medians of 9 in random
+// order:
+//
+//	50,257 x 768      0.87 0.81   0.87 0.84   0.83 0.70
+//	32,000 x 4,096    0.82 0.87   0.71 0.72   0.65 0.66
+//	100,000 x 300     0.89 1.05   1.01 1.01   0.92 1.12
+//
+// With positions, 32 of 128 took 1.01 (768 columns) and 0.86 (4,096), 16 of 128 1.04 to 1.14, and 8 of 1,024 1.08 to 1.15; 1 Mi elements and
+// fewer 0.9 to 1.2.
+var PassElements = 1 << 20
+
+// ManySequences is said at PassElements.
+const ManySequences = 32
+
 // ShareColumns is the number of columns up to which workers share dense gradients of tokens by columns, but see ShareElements, and not
 // by rows, for which each goes over all ids, and rows of the gradient come with gaps. But workers that have no cache in common slow
 // each other down where they write to different lines of a row. How many times faster than one two workers are on a virtual Zen 5,
@@ -490,14 +507,14 @@ func Lower() (undo func()) {
 	stream, parallel, rotary := StreamBytes, ParallelElements, ParallelRotaryElements
 	products, queries, rows, bags := ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes
 	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
-	keys := SharedKeys
+	keys, passes := SharedKeys, PassElements
 	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
 	written, uneven, copies, roots, norms := WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows
 	InOrderLines = !InOrderLines
 	StreamBytes, ParallelElements, ParallelRotaryElements = 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
-	SharedKeys = 1
+	SharedKeys, PassElements = 1, 0
 	AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = 319, 319, 1, 0 // fewer columns are no long rows to the assembly
 	WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = 0, true, 0, 0, 0
 	return func() {
@@ -505,7 +522,7 @@ func Lower() (undo func()) {
 		StreamBytes, ParallelElements, ParallelRotaryElements = stream, parallel, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
-		Halves, SharedKeys = halves, keys
+		Halves, SharedKeys, PassElements = halves, keys, passes
 		AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = abreastStream, abreast, ids, inOrder
 		WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = written, uneven, copies, roots, norms
 	}
