@@ -23,12 +23,12 @@
 // works out once.
 //
 // Registers:
-//	BX  arguments                    R8   bytes between rows of src
-//	DI  in the row of dst            R11  three times as much, or with AVX2 the number of the next block
-//	SI  in the row of src            R12  bytes between rows of dst
-//	DX  columns left of the row      R13  three times as much, or with AVX2 for a moment
-//	R9  rows left                    AX, CX, and DX between rows, for a moment
-//	R10 row of the whole matrix
+//	BX  arguments                    R8   bytes from the row of src to the second
+//	DI  in the row of dst            R10  to the third (AVX-512)
+//	SI  in the row of src            R11  to the fourth, or with AVX2 the number of the next block
+//	DX  columns left of the row      R12  bytes between rows of dst
+//	R9  rows left                    R13  three times as much, or with AVX2 for a moment
+//	                                 AX, CX, and DX between rows, for a moment
 //
 //	0       lower halves of the first products      4, 5       for a moment
 //	1       what a column adds to word 0, round 3   6 to 13    four words each of two rows (AVX2)
@@ -47,18 +47,17 @@
 #define KEY1(round) (dropoutArgs_keys+8*(round)+4)(BX)
 
 #define DROPOUT_BEGIN \
-	MOVQ dropoutArgs_dst(BX), DI;       \
-	MOVQ dropoutArgs_src(BX), SI;       \
-	MOVQ dropoutArgs_rows(BX), R9;      \
-	MOVL dropoutArgs_row(BX), R10;      \
-	MOVQ dropoutArgs_srcStride(BX), R8; \
+	MOVQ dropoutArgs_dst(BX), DI;  \
+	MOVQ dropoutArgs_rows(BX), R9; \
 	MOVQ dropoutArgs_dstStride(BX), R12
 
 // DROPOUT_ROW works out, for row number i of those that are done at once, the product of the second round that the row
 // alone decides on: what it adds to word 2 in that round and in the third.
 #define DROPOUT_ROW(i) \
-	MOVL  R10, AX;                             \
-	INCL  R10;                                 \
+	MOVQ  dropoutArgs_numbers(BX), CX;         \
+	MOVL  (CX), AX;                            \
+	ADDQ  $8, dropoutArgs_numbers(BX);         \
+	ADDL  dropoutArgs_row(BX), AX;             \
 	XORL  dropoutArgs_start(BX), AX;           \
 	MOVL  $0xd2511f53, CX;                     \
 	IMULQ CX, AX;                              \
@@ -68,6 +67,16 @@
 	XORL  KEY1(2), AX;                         \
 	MOVL  CX, (dropoutArgs_second2+4*(i))(BX); \
 	MOVL  AX, (dropoutArgs_third2+4*(i))(BX)
+
+// FROM says where the row of src is whose number is so many bytes back, from row 0 on.
+#define FROM(back, offset) \
+	MOVQ  -back(CX), offset; \
+	IMULQ dropoutArgs_srcStride(BX), offset
+
+#define FROM_ONE \
+	MOVQ dropoutArgs_numbers(BX), CX; \
+	FROM(8, SI);                      \
+	ADDQ dropoutArgs_src(BX), SI
 
 // DROPOUT_END has all that was written past the caches come before anything that follows.
 #define DROPOUT_END \
@@ -246,7 +255,6 @@ end:
 	MOVQ dropoutArgs_cols(BX), AX;                \
 	SUBQ DX, AX;                                  \
 	SHLQ $2, AX;                                  \
-	SUBQ AX, SI;                                  \
 	SUBQ AX, DI
 
 // The order of four counters: unpacking takes the even lanes and then the odd ones.
@@ -270,7 +278,7 @@ GLOBL ·inTurn(SB), RODATA|NOPTR, $8
 	PREFETCH (off+192) row
 
 // func dropoutAVX2(a *dropoutArgs)
-// for i := range rows { for c := range cols { dst[i][c] = scale*src[i][c], or 0 if random(row+i, c) < threshold } }
+// for i := range rows { for c := range cols { dst[i][c] = scale*src[numbers[i]][c], or 0 if random(row+numbers[i], c) < threshold } }
 TEXT ·dropoutAVX2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
 	DROPOUT_BEGIN
@@ -285,6 +293,11 @@ TEXT ·dropoutAVX2(SB), NOSPLIT, $0-8
 pair:
 	DROPOUT_ROW(0)
 	DROPOUT_ROW(1)
+	MOVQ dropoutArgs_numbers(BX), CX
+	FROM(16, SI)
+	FROM(8, R8)
+	SUBQ SI, R8
+	ADDQ dropoutArgs_src(BX), SI
 	CMPQ dropoutArgs_ids(BX), $0
 	JEQ  found
 	NEXT(0)
@@ -346,7 +359,6 @@ parts:
 	EDGE_AVX2((SI)(R8*1), (DI)(R12*1), X13, Y13, parts1, four1, two1, one1, end1)
 pairDone:
 	DROPOUT_ROW_END
-	LEAQ (SI)(R8*2), SI
 	LEAQ (DI)(R12*2), DI
 	SUBQ $2, R9
 	JGE  pair
@@ -354,6 +366,7 @@ rows:
 	ADDQ $2, R9
 	JEQ  done
 	DROPOUT_ROW(0)
+	FROM_ONE
 	CMPQ dropoutArgs_ids(BX), $0
 	JEQ  oneFound
 	NEXT(0)
@@ -474,8 +487,8 @@ done:
 	DROP1_AVX512(STORE); \
 	DROP_AVX512(STORE, (SI)(R8*1), (DI)(R12*1), 0, Z23);   \
 	DROP_AVX512(STORE, (SI)(R8*1), (DI)(R12*1), 256, Z21); \
-	DROP_AVX512(STORE, (SI)(R8*2), (DI)(R12*2), 0, Z27);   \
-	DROP_AVX512(STORE, (SI)(R8*2), (DI)(R12*2), 256, Z25); \
+	DROP_AVX512(STORE, (SI)(R10*1), (DI)(R12*2), 0, Z27);   \
+	DROP_AVX512(STORE, (SI)(R10*1), (DI)(R12*2), 256, Z25); \
 	DROP_AVX512(STORE, (SI)(R11*1), (DI)(R13*1), 0, Z31);  \
 	DROP_AVX512(STORE, (SI)(R11*1), (DI)(R13*1), 256, Z29)
 
@@ -506,7 +519,6 @@ done:
 
 #define DROPOUT_AVX512 \
 	DROPOUT_BEGIN;                                         \
-	LEAQ (R8)(R8*2), R11;                                  \
 	LEAQ (R12)(R12*2), R13;                                \
 	MOVL $8, AX;                                           \
 	VPBROADCASTQ AX, Z6;                                   \
@@ -527,6 +539,15 @@ four: \
 	DROPOUT_ROW(1);                                        \
 	DROPOUT_ROW(2);                                        \
 	DROPOUT_ROW(3);                                        \
+	MOVQ dropoutArgs_numbers(BX), CX;                      \
+	FROM(32, SI);                                          \
+	FROM(24, R8);                                          \
+	FROM(16, R10);                                         \
+	FROM(8, R11);                                          \
+	SUBQ SI, R8;                                           \
+	SUBQ SI, R10;                                          \
+	SUBQ SI, R11;                                          \
+	ADDQ dropoutArgs_src(BX), SI;                          \
 	CMPQ dropoutArgs_ids(BX), $0;                          \
 	JEQ  found;                                            \
 	NEXT(0);                                               \
@@ -559,8 +580,8 @@ blocks: \
 	LINES_AHEAD((AX), 256);                                \
 	LINES_AHEAD((AX)(R8*1), 0);                            \
 	LINES_AHEAD((AX)(R8*1), 256);                          \
-	LINES_AHEAD((AX)(R8*2), 0);                            \
-	LINES_AHEAD((AX)(R8*2), 256);                          \
+	LINES_AHEAD((AX)(R10*1), 0);                           \
+	LINES_AHEAD((AX)(R10*1), 256);                         \
 	LINES_AHEAD((AX)(R11*1), 0);                           \
 	LINES_AHEAD((AX)(R11*1), 256);                         \
 near: \
@@ -583,7 +604,7 @@ edges: \
 	JLT  parts;                                            \
 	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19);               \
 	DROP_AVX512(VECTOR, (SI)(R8*1), (DI)(R12*1), 0, Z23);  \
-	DROP_AVX512(VECTOR, (SI)(R8*2), (DI)(R12*2), 0, Z27);  \
+	DROP_AVX512(VECTOR, (SI)(R10*1), (DI)(R12*2), 0, Z27); \
 	DROP_AVX512(VECTOR, (SI)(R11*1), (DI)(R13*1), 0, Z31); \
 	ADDQ $256, SI;                                         \
 	ADDQ $256, DI;                                         \
@@ -597,11 +618,10 @@ parts: \
 	EDGES_AVX512;                                          \
 	EDGE_AVX512((SI), (DI), Z19);                          \
 	EDGE_AVX512((SI)(R8*1), (DI)(R12*1), Z23);             \
-	EDGE_AVX512((SI)(R8*2), (DI)(R12*2), Z27);             \
+	EDGE_AVX512((SI)(R10*1), (DI)(R12*2), Z27);            \
 	EDGE_AVX512((SI)(R11*1), (DI)(R13*1), Z31);            \
 fourDone: \
 	DROPOUT_ROW_END;                                       \
-	LEAQ (SI)(R8*4), SI;                                   \
 	LEAQ (DI)(R12*4), DI;                                  \
 	SUBQ $4, R9;                                           \
 	JGE  four;                                             \
@@ -610,6 +630,7 @@ rows: \
 	JEQ  done;                                             \
 one: \
 	DROPOUT_ROW(0);                                        \
+	FROM_ONE;                                              \
 	CMPQ dropoutArgs_ids(BX), $0;                          \
 	JEQ  oneFound;                                         \
 	NEXT(0);                                               \
@@ -653,7 +674,6 @@ part: \
 	EDGE_AVX512((SI), (DI), Z19);                          \
 oneDone: \
 	DROPOUT_ROW_END;                                       \
-	ADDQ R8, SI;                                           \
 	ADDQ R12, DI;                                          \
 	DECQ R9;                                               \
 	JNE  one;                                              \
@@ -662,7 +682,7 @@ done: \
 	VZEROUPPER
 
 // func dropoutAVX512(a *dropoutArgs)
-// for i := range rows { for c := range cols { dst[i][c] = scale*src[i][c], or 0 if random(row+i, c) < threshold } }
+// for i := range rows { for c := range cols { dst[i][c] = scale*src[numbers[i]][c], or 0 if random(row+numbers[i], c) < threshold } }
 TEXT ·dropoutAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
 	NEAR(dropoutArgs_near, ·dropoutNearAVX512<>)

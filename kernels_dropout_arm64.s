@@ -17,7 +17,7 @@
 //	R1   row of src                      R9   bytes between rows of src
 //	R2   row of dst                      R10  bytes between rows of dst
 //	R3   rows left                       R11  columns
-//	R4   row of the whole matrix         R12  keys from the fifth round on
+//	R4   numbers of rows                 R12  keys from the fifth round on
 //	R5   in the row of src               R13  in the keys, and for a moment
 //	R6   in the row of dst               R14, R15  for a moment
 //	R19, R20  in the second rows of src and dst    R21, R22  in the rows to fetch; R21 is 0 for none
@@ -45,10 +45,12 @@
 // DROPOUT_ROW works out the product of the second round that a row alone decides on: what it adds to word 2 in that round
 // and in the next.
 #define DROPOUT_ROW(second, third) \
-	MOVWU dropoutArgs_start(R0), R13; \
+	MOVWU.P 8(R4), R13;               \
+	MOVWU dropoutArgs_row(R0), R14;   \
+	MOVWU dropoutArgs_start(R0), R15; \
+	ADDW  R14, R13;                   \
 	MOVD  $0xd2511f53, R14;           \
-	EORW  R4, R13;                    \
-	ADDW  $1, R4;                     \
+	EORW  R15, R13;                   \
 	MUL   R14, R13, R13;              \
 	LSR   $32, R13, R14;              \
 	MOVWU KEY1(1), R15;               \
@@ -57,6 +59,12 @@
 	EORW  R15, R13;                   \
 	VDUP  R14, second.S4;             \
 	VDUP  R13, third.S4
+
+// FROM finds the row of src whose number is so many bytes back.
+#define FROM(back, row) \
+	MOVD -back(R4), R13;          \
+	MOVD dropoutArgs_src(R0), R14; \
+	MADD R9, R14, R13, row
 
 // NEXT finds the row that comes next of the table whose rows are fetched.
 #define NEXT(row) \
@@ -257,13 +265,12 @@ DATA lanes<>+8(SB)/8, $0x0000000300000002
 GLOBL lanes<>(SB), RODATA|NOPTR, $16
 
 // func dropoutNEON(a *dropoutArgs)
-// for i := range rows { for c := range cols { dst[i][c] = scale*src[i][c], or 0 if random(row+i, c) < threshold } }
+// for i := range rows { for c := range cols { dst[i][c] = scale*src[numbers[i]][c], or 0 if random(row+numbers[i], c) < threshold } }
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-8
 	MOVD a+0(FP), R0
-	MOVD dropoutArgs_src(R0), R1
 	MOVD dropoutArgs_dst(R0), R2
 	MOVD dropoutArgs_rows(R0), R3
-	MOVWU dropoutArgs_row(R0), R4
+	MOVD dropoutArgs_numbers(R0), R4
 	MOVD dropoutArgs_srcStride(R0), R9
 	MOVD dropoutArgs_dstStride(R0), R10
 	MOVD dropoutArgs_cols(R0), R11
@@ -291,6 +298,8 @@ TEXT ·dropoutNEON(SB), NOSPLIT, $0-8
 pair:
 	DROPOUT_ROW(V22, V20)
 	DROPOUT_ROW(V21, V19)
+	FROM(16, R1)
+	FROM(8, R19)
 	MOVD dropoutArgs_ids(R0), R13
 	MOVD ZR, R21
 	CBZ  R13, found
@@ -298,7 +307,6 @@ pair:
 	NEXT(R22)
 found:
 	DROPOUT_BEGIN
-	ADD  R9, R1, R19
 	ADD  R10, R2, R20
 	PCALIGN $16
 blocks:
@@ -335,7 +343,6 @@ edges:
 	EDGE(R5, R6, V0, V1, V2, V3, parts0, eight0, four0, two0, one0, end0)
 	EDGE(R19, R20, V4, V5, V6, V7, parts1, eight1, four1, two1, one1, end1)
 pairDone:
-	ADD  R9<<1, R1
 	ADD  R10<<1, R2
 	SUBS $2, R3
 	BGE  pair
@@ -343,6 +350,7 @@ rows:
 	ADDS $2, R3
 	BEQ  done
 	DROPOUT_ROW(V22, V20)
+	FROM(8, R1)
 	MOVD dropoutArgs_ids(R0), R13
 	MOVD ZR, R21
 	CBZ  R13, oneFound

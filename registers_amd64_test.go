@@ -117,7 +117,7 @@ func TestDropoutKeepsToItsArguments(t *testing.T) {
 			behind uint64
 		}{behind: math.MaxUint64}
 		x.prepare(&dst, &dst, &Mask{P: 0.5})
-		x.dst, x.src, x.rows, x.cols = &dst.Data[0], &dst.Data[0], dst.Rows, dst.Cols
+		x.dst, x.src, x.numbers, x.rows, x.cols = &dst.Data[0], &dst.Data[0], &rowNumbers[0], dst.Rows, dst.Cols
 		if x.do(); x.behind != math.MaxUint64 {
 			t.Errorf("behind the arguments is %#x", x.behind)
 		}

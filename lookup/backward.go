@@ -85,20 +85,24 @@ const (
 )
 
 // rowShares returns into how many shares of rows workers divide the gradient of tokens on so many cores, or 0 if they share it by
-// columns: tuning.ShareColumns and ShareElements have the reasons. So they do where elements are dropped, which is done with many rows
-// at once, and where a row is chosen by so many ids that its share would be more than a worker's part, as a sample of them has it.
+// columns: tuning.ShareColumns and ShareElements have the reasons. So they do where a row is chosen by so many ids that its share would be
+// more than a worker's part, as a sample of them has it.
 func (p *pass) rowShares(workers, cores int) int {
-	if workers = min(workers, cores); workers <= 1 || !p.learns(token) || p.tokens.byFrequency || p.drops {
+	if workers = min(workers, cores); workers <= 1 || !p.learns(token) || p.tokens.byFrequency {
 		return 0
 	}
 	dim, n := p.tokens.Dim(), p.in.Len()
-	if dim <= tuning.ShareColumns && (n < tuning.ShareElements/dim || workers < 2*max(4, parts(lines(dim, workers)))) {
+	most := tuning.ShareColumns
+	if p.rewrites() {
+		most = min(most, tuning.ShareRewritten)
+	}
+	if dim <= most && (n < tuning.ShareElements/dim || workers < 2*max(4, parts(lines(dim, workers)))) {
 		return 0
 	}
 	shares := min(max(workers, dim/columnsEach), mostShares)
 	const samples = 1024
 	var counts [mostShares]int
-	sampled, most := 0, 0
+	sampled, largest := 0, 0
 	for j := range min(n, samples) {
 		id := p.in.ids.at(shareOf(uint64(j), n)) // sequences may all begin with the same, and so no step will do
 		if id == p.tokens.padding {
@@ -106,12 +110,18 @@ func (p *pass) rowShares(workers, cores int) int {
 		}
 		k := shareOf(uint64(id), shares)
 		counts[k]++
-		sampled, most = sampled+1, max(most, counts[k])
+		sampled, largest = sampled+1, max(largest, counts[k])
 	}
-	if most > sampled/workers+sampled/shares+samples/32 {
+	if largest > sampled/workers+sampled/shares+samples/32 {
 		return 0
 	}
 	return shares
+}
+
+// rewrites reports whether some rows are written to over and over, row by row of dOut: of types, and of positions where AddBatches does not
+// add the rows of several sequences at once.
+func (p *pass) rewrites() bool {
+	return p.learns(segment) && p.in.typed || p.learns(position) && (p.in.placed || p.in.ragged || p.drops)
 }
 
 // shareOf returns the share of a row among so many, by the top bits of a multiple of its number (Knuth, "The Art of Computer
@@ -189,11 +199,28 @@ func (s *shareOfRows) add(p *pass, n int) error {
 	if n == 0 {
 		return nil
 	}
-	return apply(&forward.Update{
+	u := forward.Update{
 		Method: forward.SGD, Table: p.grads[token], Rate: -p.tokens.scale, // what it subtracts
 		IDs: unsafe.Pointer(&s.ids), Wide: true,
 		Grad: p.out, Places: s.places[:n],
-	})
+	}
+	if !p.drops {
+		return apply(&u)
+	}
+	cols := p.out.Cols
+	most := pieceRows(cols)
+	scratch := scratchOf(most * cols)
+	defer scratches.Put(scratch)
+	u.Places = nil
+	for lo := 0; lo < n; lo += u.Grad.Rows {
+		u.IDs = unsafe.Pointer(&s.ids[lo])
+		u.Grad = rowvec.Matrix{Rows: min(most, n-lo), Cols: cols, Data: *scratch, Stride: cols}
+		forward.DropRows(u.Grad, p.out, p.mask, s.places[lo:lo+u.Grad.Rows])
+		if err := apply(&u); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkGradients reports dense gradients of other shapes than the parameters, or that share memory with each other or with

@@ -69,7 +69,7 @@ func TestRowShares(t *testing.T) {
 	}
 }
 
-// TestRowsOrColumns: long rows are shared by rows, and short ones where columns would be few shares of much work.
+// TestRowsOrColumns: long rows are shared by rows, less long ones beside types, and short ones where columns would be few shares of much work.
 func TestRowsOrColumns(t *testing.T) {
 	for _, c := range []struct{ n, dim, workers, shares int }{
 		{2, 513, 2, 16}, {1 << 13, 512, 2, 0}, {1 << 16, 64, 8, 8}, {1 << 16, 64, 7, 0}, {1<<16 - 1, 64, 8, 0}, {1 << 18, 16, 9, 9},
@@ -83,10 +83,11 @@ func TestRowsOrColumns(t *testing.T) {
 		for _, p := range []pass{
 			{Layer: &Layer{tokens: e}, in: Sequence(ids)},
 			{Layer: &Layer{tokens: e}, in: Sequence(ids), drops: true},
+			{Layer: &Layer{tokens: e, segments: e}, in: Sequence(ids).Types(make([]int, c.n))},
 		} {
 			want := c.shares
-			if p.drops {
-				want = 0
+			if p.in.typed && c.dim > tuning.ShareRewritten {
+				want = max(c.workers, c.dim/columnsEach)
 			}
 			if got := p.rowShares(c.workers, work.Most); got != want {
 				t.Errorf("%+v: %d shares", c, got)

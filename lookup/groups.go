@@ -279,18 +279,22 @@ var inOrder = func() (ids [2 * sumRows]int) {
 
 // sumDropped sets sum to that of a group whose rows are too many to be held, where elements are dropped.
 func (s *sums) sumDropped(sum []float32, r int) error {
-	scratch := scratchOf(len(sum))
+	most := max(1, scratchElements/len(sum))
+	scratch := scratchOf(most * len(sum))
 	defer scratches.Put(scratch)
-	dropped := rowvec.Matrix{Rows: 1, Cols: len(sum), Data: (*scratch)[:len(sum)], Stride: len(sum)}
+	dropped := rowvec.Matrix{Cols: len(sum), Data: (*scratch)[:most*len(sum)], Stride: len(sum)}
 	clear(sum)
-	for i := s.offsets[r]; i < s.offsets[r+1]; i++ {
-		w := float32(1)
-		if s.weights != nil {
-			w = s.weights[i]
-		}
-		forward.DropRows(dropped, s.rows, s.mask, s.at[i:i+1])
-		if err := rowvec.AddScaled(sum, w, dropped.Data); err != nil {
-			return err
+	for lo, end := s.offsets[r], s.offsets[r+1]; lo < end; lo += dropped.Rows {
+		dropped.Rows = min(most, end-lo)
+		forward.DropRows(dropped, s.rows, s.mask, s.at[lo:lo+dropped.Rows])
+		for i := range dropped.Rows {
+			w := float32(1)
+			if s.weights != nil {
+				w = s.weights[lo+i]
+			}
+			if err := rowvec.AddScaled(sum, w, dropped.Row(i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
