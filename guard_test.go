@@ -218,6 +218,14 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"Dropout": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.Dropout(m, src, rowvec.Mask{P: 0.5})
 			},
+			"DropRows from there": func(m, _, v rowvec.Matrix, _ waves) error {
+				places := make([]int, rows)
+				for i, id := range at {
+					places[i] = int(id)
+				}
+				forward.DropRows(v, m, rowvec.Mask{P: 0.5}, places)
+				return nil
+			},
 			"Dropout from there": func(m, _, v rowvec.Matrix, _ waves) error {
 				return rowvec.Dropout(v, m, rowvec.Mask{P: 0.5})
 			},

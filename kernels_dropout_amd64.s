@@ -47,16 +47,18 @@
 #define KEY1(round) (dropoutArgs_keys+8*(round)+4)(BX)
 
 #define DROPOUT_BEGIN \
-	MOVQ dropoutArgs_dst(BX), DI;  \
-	MOVQ dropoutArgs_rows(BX), R9; \
+	MOVQ dropoutArgs_dst(BX), DI;     \
+	MOVQ dropoutArgs_rows(BX), R9;    \
+	MOVQ dropoutArgs_numbers(BX), AX; \
+	MOVQ AX, dropoutArgs_number(BX);  \
 	MOVQ dropoutArgs_dstStride(BX), R12
 
 // DROPOUT_ROW works out, for row number i of those that are done at once, the product of the second round that the row
 // alone decides on: what it adds to word 2 in that round and in the third.
 #define DROPOUT_ROW(i) \
-	MOVQ  dropoutArgs_numbers(BX), CX;         \
+	MOVQ  dropoutArgs_number(BX), CX;          \
 	MOVL  (CX), AX;                            \
-	ADDQ  $8, dropoutArgs_numbers(BX);         \
+	ADDQ  $8, dropoutArgs_number(BX);          \
 	ADDL  dropoutArgs_row(BX), AX;             \
 	XORL  dropoutArgs_start(BX), AX;           \
 	MOVL  $0xd2511f53, CX;                     \
@@ -74,8 +76,8 @@
 	IMULQ dropoutArgs_srcStride(BX), offset
 
 #define FROM_ONE \
-	MOVQ dropoutArgs_numbers(BX), CX; \
-	FROM(8, SI);                      \
+	MOVQ dropoutArgs_number(BX), CX; \
+	FROM(8, SI);                     \
 	ADDQ dropoutArgs_src(BX), SI
 
 // DROPOUT_END has all that was written past the caches come before anything that follows.
@@ -293,7 +295,7 @@ TEXT ·dropoutAVX2(SB), NOSPLIT, $0-8
 pair:
 	DROPOUT_ROW(0)
 	DROPOUT_ROW(1)
-	MOVQ dropoutArgs_numbers(BX), CX
+	MOVQ dropoutArgs_number(BX), CX
 	FROM(16, SI)
 	FROM(8, R8)
 	SUBQ SI, R8
@@ -539,7 +541,7 @@ four: \
 	DROPOUT_ROW(1);                                        \
 	DROPOUT_ROW(2);                                        \
 	DROPOUT_ROW(3);                                        \
-	MOVQ dropoutArgs_numbers(BX), CX;                      \
+	MOVQ dropoutArgs_number(BX), CX;                       \
 	FROM(32, SI);                                          \
 	FROM(24, R8);                                          \
 	FROM(16, R10);                                         \

@@ -48,13 +48,19 @@ func backwardPass(
 	if l.norm.on {
 		g := normGradientsPool.Get().(*normGradients)
 		defer normGradientsPool.Put(g)
-		if err := g.compute(op, l, in, table, stored, dOut, mask); err != nil {
+		alone := tokens.workersFor(n, tokens.parallelElements()) <= 1 && !tokens.byFrequency && (stored || l.positions == nil)
+		if alone {
+			err = g.add(op, l, grads, in, table, stored, dOut, mask)
+		} else {
+			err = g.compute(op, l, in, table, stored, dOut, mask)
+		}
+		if err != nil {
 			return err
 		}
 		if err := rowvec.AddBatches(grads[normWeight], g.weight); err != nil {
 			return err
 		}
-		if err := rowvec.AddBatches(grads[normBias], g.bias); err != nil {
+		if err := rowvec.AddBatches(grads[normBias], g.bias); err != nil || alone {
 			return err
 		}
 		dOut, mask = g.sum, rowvec.Mask{}
@@ -150,6 +156,9 @@ func (p *pass) sharesPart(lo, hi int) error {
 			return err
 		}
 		lo = end
+	}
+	if lo == hi {
+		return nil
 	}
 	s := sharesOfRows.Get().(*shareOfRows)
 	defer sharesOfRows.Put(s)

@@ -3,6 +3,7 @@ package lookup_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -81,6 +82,28 @@ func train(t *testing.T) {
 					compare(t, "dOut "+what, dOut, fill(newMatrix(t, b.in.Len(), dim), 9))
 				}
 			}
+		}
+	})
+}
+
+// TestTrainHot has so many rows of one id that they are dropped from, and added up, in several parts.
+func TestTrainHot(t *testing.T) {
+	const dim, n, id, step = 100, 700, 3, 4
+	tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Scaled()))
+	layer := must(lookup.NewLayer(tokens, nil, lookup.Dropout(0.3, 99)))
+	dOut := fill(newMatrix(t, n, dim), 5)
+	want := make([]float32, dim)
+	left := dropped(dOut, layer.Mask(step))
+	for i := range n {
+		kernels.AddScaled(want, 10, left.Row(i))
+	}
+	isatest.Each(t, func(t *testing.T) {
+		sparse := layer.NewSparseGradients()
+		if err := layer.BackwardSparseTrain(sparse, lookup.Sequence(slices.Repeat([]int{id}, n)), dOut, step); err != nil {
+			t.Fatal(err)
+		}
+		if ids := sparse[0].IDs(); !slices.Equal(ids, []int{id}) || !slices.Equal(sparse[0].Values().Row(0), want) {
+			t.Errorf("ids %v, values %v, want %v", ids, sparse[0].Values().Row(0), want)
 		}
 	})
 }

@@ -257,7 +257,8 @@ func (p *outputPass) backwardPart(lo, hi int) error {
 	return nil
 }
 
-// backwardColumns does columns lo to hi-1 of so many rows of dH, from one on, and where tokens are chosen of a dense gradient of the table.
+// backwardColumns does columns lo to hi-1 of so many rows of dH, from one on, and where tokens are chosen of a dense gradient of the table. By
+// turns it does all of both gradients in one call.
 func (p *outputPass) backwardColumns(lo, hi, state, states int) error {
 	table, h := columns(p.table, lo, hi), columns(p.h, lo, hi)
 	dH, logits := rows(columns(p.dH, lo, hi), state, state+states), rows(p.logits, state, state+states)

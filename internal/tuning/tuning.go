@@ -104,7 +104,7 @@ var ParallelRotaryElements = 2 << 20
 //	100,000 x 300     0.89 1.05   1.01 1.01   0.92 1.12
 //
 // With positions, 32 of 128 took 1.01 (768 columns) and 0.86 (4,096), 16 of 128 1.04 to 1.14, and 8 of 1,024 1.08 to 1.15; 1 Mi elements and
-// fewer 0.9 to 1.2.
+// fewer 0.9 to 1.2. It is also the size from which on rows are fetched that elements are dropped from one by one: dropRows of package rowvec.
 var PassElements = 1 << 20
 
 // ManySequences is said at PassElements.
