@@ -216,7 +216,7 @@ func (o *Output) backward(
 	p.groups = parts(h.Rows, p.states)
 	if p.grad.Rows == 0 || p.sampled {
 		// no rows of the gradient but those that backwardColumns adds to
-	} else if p.turns = workers <= 1 && h.Rows >= turnStates; !p.turns {
+	} else if p.turns = workers <= 1 && h.Rows >= turnStates && h.Rows <= turnElements/dim; !p.turns {
 		p.blocks = parts(n, outputRows)
 	}
 	return p.end(op, p.backward.Do(workers, p.blocks+shares*p.groups, 1))
@@ -233,7 +233,14 @@ const (
 // of the time of one after the other, 603,084 x 64, 0.99, 0.98 and 0.94, 300,000 x 128, 0.96, 0.96 and 0.97, 50,257 x 768, 1.03, 1.01 and
 // 1.00, 9,423 x 4,096, and 0.94, 0.89 and 0.61, 30,000 x 64, on one core of a Zen 5, medians of 15 rounds in random order; with two and three
 // 1.1 to 1.2 (0.9 to 1.1 of 4,096 columns), with 4 to 12 0.91 to 1.11.
-const turnStates = 16
+//
+// turnElements is the most elements that they may have, since they and their gradients come by for each part of the table: 128 to 1,024
+// states took 0.98, 1.00, 0.98 and 1.01, 50,257 x 768, 1.00, 1.02, 1.11 and 1.10, 9,423 x 4,096, 0.99, 0.97, 0.97 and 1.10, 30,000 x 1,024,
+// and 0.89 to 0.95, 100,000 x 128.
+const (
+	turnStates   = 16
+	turnElements = 512 << 10
+)
 
 // backwardPart does a range of blocks of rows of the gradient of the table, and of shares of columns of all else.
 func (p *outputPass) backwardPart(lo, hi int) error {
