@@ -48,7 +48,7 @@ func backwardPass(
 	if l.norm.on {
 		g := normGradientsPool.Get().(*normGradients)
 		defer normGradientsPool.Put(g)
-		alone := tokens.workersFor(n, tokens.parallelElements()) <= 1 && !tokens.byFrequency && (stored || l.positions == nil)
+		alone := tokens.workersFor(n, tokens.parallelElements()) <= 1 && !tokens.byFrequency && (stored || l.positions == nil) && !l.writes(&grads, table)
 		if alone {
 			err = g.add(op, l, grads, in, table, stored, dOut, mask)
 		} else {
@@ -81,6 +81,24 @@ func backwardPass(
 		p.rest = parts(all, p.share)
 	}
 	return p.run(op, workers, p.rest+p.shares, 1)
+}
+
+// writes reports whether a gradient shares memory with a table of positions or a parameter, which is read as it was before.
+func (l *Layer) writes(grads *perParameter[rowvec.Matrix], positions rowvec.Matrix) bool {
+	for k, grad := range grads {
+		if !l.has(k) {
+			continue
+		}
+		if rowvec.Overlap(grad, positions) {
+			return true
+		}
+		for j := range grads {
+			if l.has(j) && rowvec.Overlap(grad, l.parameter(j)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mostShares is the most that rows are divided into. Each share goes over all ids, for 1 ns and more each, and so there are more of
