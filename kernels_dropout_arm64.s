@@ -62,7 +62,7 @@
 
 // FROM finds the row of src whose number is so many bytes back.
 #define FROM(back, row) \
-	MOVD -back(R4), R13;          \
+	MOVD -back(R4), R13;           \
 	MOVD dropoutArgs_src(R0), R14; \
 	MADD R9, R14, R13, row
 

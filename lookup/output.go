@@ -214,9 +214,9 @@ func (o *Output) backward(
 		p.states = 4 * parts(h.Rows, 4*max(1, workers/shares))
 	}
 	p.groups = parts(h.Rows, p.states)
-	if p.grad.Rows == 0 || p.sampled {
-		// no rows of the gradient but those that backwardColumns adds to
-	} else if p.turns = workers <= 1 && h.Rows >= turnStates && h.Rows <= turnElements/dim; !p.turns {
+	whole := p.grad.Rows > 0 && !p.sampled
+	p.turns = whole && workers <= 1 && h.Rows >= turnStates && h.Rows <= turnElements/dim
+	if whole && !p.turns {
 		p.blocks = parts(n, outputRows)
 	}
 	return p.end(op, p.backward.Do(workers, p.blocks+shares*p.groups, 1))
