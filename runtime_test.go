@@ -223,7 +223,7 @@ func longCalls(n int) map[string]func() error {
 		"Sinusoids":         func() error { return rowvec.Sinusoids(rows, 0, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
 		"long waves":        func() error { return rowvec.Sinusoids(broad, 0, wave, next, twice) },
 		"thin waves":        func() error { return rowvec.Sinusoids(thin, 0, wave[:1], next[:1], twice[:1]) },
-		"skipped":           func() error { return rowvec.Sinusoids(few, n, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
+		"skipped":           func() error { return rowvec.Sinusoids(few, n>>5, wave[:1<<10], next[:1<<10], twice[:1<<10]) },
 		"Gather":            func() error { return rowvec.Gather(rows, table, ids) },
 		"ScatterAdd":        func() error { return rowvec.ScatterAdd(table, ids, 1, rows) },
 		"long rows":         func() error { return rowvec.Gather(one, sum, ids[:2]) },

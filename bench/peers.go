@@ -188,7 +188,7 @@ func (c *comparison) compare(stderr io.Writer, done func([]faceOff) error) error
 }
 
 // idle is how many samples it takes until threads of Python's libraries that wait for more to do have gone to sleep: OpenBLAS's spin for
-// 2^26 cycles, about 30 ms, and would take the cores from whoever comes next.
+// 2^26 cycles, about 30 ms, one of libgomp's kept a core busy for 8.6 ms, and would take the cores from whoever comes next.
 const idle = 12
 
 // rival is one side of a case.

@@ -25,7 +25,6 @@ var peersScript string
 type python struct {
 	pythonInfo
 	command *exec.Cmd
-	threads int // of each side
 	to      io.WriteCloser
 	from    *bufio.Reader
 	stderr  bytes.Buffer
@@ -92,7 +91,7 @@ func startPython(name string, threads int) (*python, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no Python to compare with: %w (-python names another)", err)
 	}
-	p := &python{command: exec.Command(path, "-c", peersScript), threads: threads}
+	p := &python{command: exec.Command(path, "-c", peersScript)}
 	p.command.Env = pythonEnv(os.Environ(), threads)
 	p.command.Stderr = &p.stderr
 	if p.to, err = p.command.StdinPipe(); err != nil {
@@ -208,15 +207,8 @@ func (p *python) floats(a answer) ([]float32, error) {
 // run returns how long a side takes for some calls, after others that nobody measures.
 func (p *python) run(side string, first, calls, warm int) (time.Duration, error) {
 	a, err := p.ask(request{Do: "run", Side: side, First: first, Calls: calls, Warm: warm}, nil)
-	if p.threads > 1 {
-		time.Sleep(spin)
-	}
 	return time.Duration(a.NS), err
 }
-
-// spin is how long PyTorch's threads may go on waiting for work on their cores, which other sides need: those of libgomp kept
-// one busy for 8.6 ms after a call.
-const spin = 20 * time.Millisecond
 
 // stop ends the process.
 func (p *python) stop() {

@@ -42,6 +42,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -56,12 +57,13 @@ type rule struct {
 	line    int
 }
 
-// matches reports whether a rule is about m: by its key, or by that and which of several instructions that are the same it is.
+// matches reports whether a rule is about m.
 func (r *rule) matches(m *mutant) bool {
-	return r.pattern.MatchString(m.key()) || r.pattern.MatchString(fmt.Sprintf("%s #%d", m.key(), m.nth))
+	return r.pattern.MatchString(m.key() + " #" + strconv.Itoa(m.nth))
 }
 
-// parseRules reads lines of a regular expression, which the whole of a mutant's key has to match, and behind ## the reason.
+// parseRules reads lines of a regular expression, which the whole of a mutant's key has to match, or that and which of several
+// instructions that are the same it is, and behind ## the reason.
 func parseRules(text string) ([]*rule, error) {
 	var rules []*rule
 	n := 0
@@ -75,7 +77,7 @@ func parseRules(text string) ([]*rule, error) {
 		if reason = strings.TrimSpace(reason); !found || reason == "" {
 			return nil, fmt.Errorf("line %d: no reason behind ##", n)
 		}
-		re, err := regexp.Compile("^(?:" + strings.TrimSpace(pattern) + ")$")
+		re, err := regexp.Compile("^(?:" + strings.TrimSpace(pattern) + `)(?: #\d+)?$`)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}

@@ -55,7 +55,7 @@ const (
 
 // key is what the list of equivalent mutants is about: no line numbers, which change.
 func (m *mutant) key() string {
-	return fmt.Sprintf("%s %s %s: %s => %s", m.Level, m.File, m.Where, m.Was, m.Is)
+	return m.Level + " " + m.File + " " + m.Where + ": " + m.Was + " => " + m.Is
 }
 
 func (m *mutant) String() string {
