@@ -38,6 +38,6 @@
 //
 // # Environment
 //
-// ROWVEC_ISA set to portable, avx2, avx512 or neon lowers the instruction set, and never raises it. Any other value is
-// ignored. ISA returns the instruction set in use.
+// ROWVEC_ISA set to portable, avx2, avx512 or neon, in capitals too, lowers the instruction set, and never raises it. Any
+// other value is ignored. ISA returns the instruction set in use.
 package rowvec

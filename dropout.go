@@ -10,7 +10,8 @@ import (
 // probability P, independently of all others and of those of other seeds and steps: whether it is depends on Seed, Step
 // and its own row and column alone, so that a mask need not be stored, and that the parts of a matrix can be done in any
 // order, by anybody, on any machine. P takes effect as the nearest multiple of 1/256 below 1: 0.1 as 26/256, which is
-// 0.1016. The definition is that of kernels.Mask.
+// 0.1016. Its fields are P float64, Seed and Step uint64, and Row and Col int, where in the whole matrix that part begins. The
+// definition is that of kernels.Mask.
 type Mask = kernels.Mask
 
 // The rows and columns that a mask reaches to.

@@ -19,7 +19,8 @@ type ID = kernels.ID
 // Matrix is a row-major matrix of float32: row i is Data[i*Stride : i*Stride+Cols]. Rows and Cols may be 0, and then
 // Data may be nil; otherwise Stride >= Cols and len(Data) >= (Rows-1)*Stride + Cols. Elements between Cols and Stride
 // are neither read nor written. The fields are those of gonum's blas32.General, in the same order, so that one converts
-// to the other without a copy. NewMatrix makes one, and its method Row returns one of its rows.
+// to the other without a copy: Rows, Cols, Stride int and Data []float32. NewMatrix makes one, and its method Row returns one of
+// its rows.
 type Matrix = kernels.Matrix
 
 // ErrChanged is what the error of a kernel wraps when an id that was in range when the call checked it was out of range

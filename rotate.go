@@ -4,8 +4,8 @@ import "github.com/rowvec/rowvec/kernels"
 
 // Rotation says how Rotate divides a row into heads, and their elements into pairs: into neighbours if Interleaved, as in
 // the paper and in GPT-J, or else into elements that are half of the rotated part apart, as in GPT-NeoX and in the Llama of
-// Hugging Face. Inverse turns the other way, which undoes a rotation and is its gradient. The definition is that of
-// kernels.Rotation.
+// Hugging Face. Inverse turns the other way, which undoes a rotation and is its gradient. The fields are Heads int,
+// Interleaved and Inverse bool. The definition is that of kernels.Rotation.
 type Rotation = kernels.Rotation
 
 // Rotate sets row i of dst, a token, to row i of src with each of its r.Heads heads rotated by row start + i mod seq of

@@ -3,8 +3,9 @@ package rowvec
 import "github.com/rowvec/rowvec/kernels"
 
 // AdamStep is what UpdateAdam needs to know of one step of Adam: the weights of new gradients in the running means, the
-// step size with its corrections of bias, epsilon, and the factor of AdamW's decay, which is 1 for none. kernels.AdamStep
-// has the formula of each field.
+// step size with its corrections of bias, epsilon, and the factor of AdamW's decay: MeanWeight, SquareWeight, Rate, Epsilon and
+// Keep float32. All have to be set, also Keep, which is 1 for no decay: 0 forgets what a row has learnt. kernels.AdamStep has the
+// formula of each field.
 type AdamStep = kernels.AdamStep
 
 // UpdateSGD is a step of stochastic gradient descent on the rows that ids choose: for each i in ascending order, each
@@ -97,8 +98,9 @@ func UpdateRowAdagrad[I ID](table Matrix, sums []float32, ids []I, grad Matrix, 
 //
 // where every operation is rounded to float32. With Keep 1 that is what PyTorch's SparseAdam computes: rows that no id
 // chooses keep their weights and their means. Ids that occur several times, and gradients that are infinite or NaN, are
-// those of UpdateSGD: an infinite one makes both means infinite and the weight NaN. So is a weight whose v and Epsilon are 0
-// if its m is.
+// those of UpdateSGD: an infinite one makes both means infinite and the weight NaN, and the means NaN in the next step. A square
+// that is beyond float32, of a gradient from 1.85e19 on, makes v infinite, and in the next step NaN. A weight whose v and Epsilon
+// are 0 is NaN if its m is 0.
 //
 // means and squares have the shape of table, grad len(ids) rows and as many columns; strides are free. It writes to table,
 // means and squares. Errors: ShapeError, IndexError for an id outside [0, table.Rows), OverlapError if what it writes to

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/klauspost/cpuid/v2"
 
@@ -313,9 +314,18 @@ func (j *job) backward(s side, grads []rowvec.Matrix) error {
 	return nil
 }
 
+// copy is measured as it goes on: on machines that lend their memory, the first copy after a second without one took 1 to 30
+// times as long as the next.
+func (j *job) copy() (time.Duration, error) {
+	copy(j.to, j.from)
+	begin := time.Now()
+	copy(j.to, j.from)
+	return time.Since(begin), nil
+}
+
 // time measures all sides in one direction, and between them the copy limit, whose seconds it returns too.
 func (j *job) time(m *model, direction string, sides []side, rounds int, step func()) ([]result, []float64, error) {
-	works := []work{timed(func() error { copy(j.to, j.from); return nil })}
+	works := []work{j.copy}
 	bytes := forwardBytes(j.batches)
 	for _, s := range sides {
 		works = append(works, timed(func() error { return j.forward(s) }))

@@ -405,8 +405,8 @@ func (r *lookupReport) table() string {
 	for _, x := range r.Results {
 		least, most = min(least, x.TokensPS), max(most, x.TokensPS)
 	}
-	fmt.Fprintf(&b, "A training at 1,000 batches of 32 x 2,048 ids a second takes %.1f to %.1f times\nas many tokens/s.\n",
-		largeTraining/most, largeTraining/least)
+	fmt.Fprintf(&b, "A large training, of 1,000 batches of 32 x 2,048 ids a second, has %s tokens/s:\n%.1f to %.1f times as many.\n",
+		thousands(int64(largeTraining)), largeTraining/most, largeTraining/least)
 	return b.String()
 }
 

@@ -61,8 +61,8 @@ func usage() string {
 	b.WriteString(`
 Each has flags of its own, which -h behind its name lists.
 
-The main job runs GPT-2's embedding layer (50,257 tokens x 768, 1,024 positions, scaled)
-forward and backward over a text, at every instruction set of this machine and with naive Go
+The main job runs an embedding layer of GPT-2's size (50,257 tokens x 768, 1,024 positions),
+scaled as the Transformer's is, forward and backward over a text, at every instruction set of this machine and with naive Go
 loops, and then trains vectors of the tokens of the text by skip-gram with negative sampling.
 Fails if they do not agree bit for bit.
 

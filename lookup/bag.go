@@ -287,7 +287,8 @@ func (k *kept) keep(in *Input, padding int) {
 
 // BackwardSparse adds to grad, a gradient of the table, that of Forward, given the gradient dOut of its result: for each
 // token its row of dOut, multiplied by its weight of the input, or by 1/n for the mean of n tokens, rounded; for a
-// maximum, the elements of dOut that the token gave, where of equal ones the first gave it. The table must be as it was
+// maximum, the elements of dOut that the token gave, where of equal ones the first gave it. A token that gave none has a row of
+// zeros, which counts as one that was looked up: decay and running means of an optimizer touch it. The table must be as it was
 // in Forward. grad does not get the row of the padding id.
 func (b *Bag) BackwardSparse(grad *Gradient, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Bag.BackwardSparse"

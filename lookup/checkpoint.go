@@ -375,7 +375,7 @@ func match(tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix, all bo
 		case !ok && !all:
 			continue
 		case !ok:
-			return safetensors.Error("it holds tensor " + safetensors.Quote(t.Name) + " that is not asked for")
+			return safetensors.Error("it holds tensor " + safetensors.Quote(t.Name) + " that is not asked for: see LoadSome")
 		case decoders[t.DType].size == 0:
 			return safetensors.Error("tensor " + safetensors.Quote(t.Name) + " has dtype " + t.DType + " and not F32, BF16 or F16")
 		case !fits(t.Shape, m):

@@ -222,8 +222,8 @@ func TestLoadMisuse(t *testing.T) {
 		tensors []lookup.Parameter
 		want    string
 	}{
-		{foreign(two, 7), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}), `it holds tensor "b" that is not asked for`},
-		{foreign(two, 7), nil, `it holds tensor "a" that is not asked for`},
+		{foreign(two, 7), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}), `it holds tensor "b" that is not asked for: see LoadSome`},
+		{foreign(two, 7), nil, `it holds tensor "a" that is not asked for: see LoadSome`},
 		{foreign(`{`+a+`}`, 6), parameters(lookup.Parameter{Name: "b", Value: matrix(1, 1)}, lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
 			`it holds no tensor "b"`},
 		{foreign(`{`+a+`}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(3, 2)}), `tensor "a" has shape [2, 3] and not [3, 2]`},

@@ -204,6 +204,11 @@ func (g *Gradient) squares() (sum float64) {
 	return sum
 }
 
+// String describes the gradient, such as "Gradient(rows=3 of 50257, dim=64)".
+func (g *Gradient) String() string {
+	return fmt.Sprintf("Gradient(rows=%d of %d, dim=%d)", g.Len(), g.table, g.dim)
+}
+
 // Norm returns the Euclidean norm of several gradients together.
 func Norm(grads ...*Gradient) float64 {
 	sum := 0.0
@@ -216,8 +221,9 @@ func Norm(grads ...*Gradient) float64 {
 // ClipNorm scales the gradients by maxNorm/(norm+1e-6) if that is below 1, where norm is their Norm together, which it
 // returns, as torch.nn.utils.clip_grad_norm_ does with dense gradients; but that one leaves sparse ones as they are, at least in
 // 1.13, and computes in float32, in which squares of numbers from 1.8e19 on are infinite. An infinite norm and a finite maxNorm
-// leave zeros, and NaN where elements were infinite; a norm of NaN, or two that are infinite, leave NaN everywhere. maxNorm must
-// be above 0, and no gradient may be given twice.
+// leave zeros, and NaN where elements were infinite; a norm of NaN, or a norm and a maxNorm that are both infinite, leave NaN
+// everywhere. maxNorm must be above 0, and no gradient may be given twice. A dense gradient, of tied weights or of what has no
+// table, takes part as the Gradient that SetDense makes of it.
 func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 	const op = "lookup.ClipNorm"
 	if !(maxNorm > 0) {

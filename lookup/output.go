@@ -44,7 +44,8 @@ func (o *Output) ForwardSampled(logits, h rowvec.Matrix, in Input) error {
 // table, for all j, and row j of grad, a dense gradient of the table, by dLogits[i][j] times row i of h, for all i. 32 products at a time
 // are added up in ascending order of j, or i, from +0, each rounded before, and then their sum is added, so that of 50,257 products the
 // rounding errors are about a fifth of those of adding one after the other. A model that shares its table has both its gradients, this
-// and that of Embedding.Backward, in one grad, which Optimizer.StepDense takes. Nothing is added to grad if the embedding is Frozen.
+// and that of Embedding.Backward, in one grad, which Optimizer.StepDense takes; clear(grad.Data) readies it for the next step, as
+// every row has been added to. Nothing is added to grad if the embedding is Frozen.
 func (o *Output) Backward(dH, grad, dLogits, h rowvec.Matrix) error {
 	return o.backward("lookup.Output.Backward", dH, &grad, nil, nil, dLogits, h)
 }

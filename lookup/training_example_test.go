@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
 )
 
 // ramp returns a matrix of rows that are each one number over and over.
@@ -205,6 +210,11 @@ func ExampleGradient_Scale() {
 func ExampleGradient_Norm() {
 	fmt.Printf("%.3f", twice().Norm())
 	// Output: 8.944
+}
+
+func ExampleGradient_String() {
+	fmt.Println(twice())
+	// Output: Gradient(rows=2 of 3, dim=4)
 }
 
 func ExampleNorm() {
@@ -463,4 +473,61 @@ func ExampleOptimizer_String() {
 	_, o := smallOptimizer()
 	fmt.Println(o.String())
 	// Output: SGD(token.weight, rate=0.5, step=0)
+}
+
+// Training that is saved after two of four steps, and resumed by another program, ends with the same bits: it takes the
+// parameters, what the optimizers keep, and the number of the step, by which dropout, the correction of bias and the schedule
+// of rates go.
+func Example_resume() {
+	const steps, warmup = 4, 3
+	start := func() (*lookup.Layer, []*lookup.Optimizer, []lookup.Parameter) {
+		tokens, _ := lookup.NewEmbedding(5, 4, lookup.Xavier(1))
+		positions, _ := positional.NewLearned(3, 4, 2)
+		layer, _ := lookup.NewLayer(tokens, positions, lookup.Dropout(0.1, 3))
+		optimizers, _ := layer.NewOptimizers(lookup.AdamW{Rate: 0.01, WeightDecay: 0.01})
+		all := layer.Parameters()
+		for _, o := range optimizers {
+			all = append(all, o.State()...)
+		}
+		return layer, optimizers, all
+	}
+	train := func(layer *lookup.Layer, optimizers []*lookup.Optimizer, from, to int) {
+		in := lookup.Batch([]int{4, 1, 0, 1, 1, 2}, 3)
+		out, _ := rowvec.NewMatrix(in.Len(), 4)
+		grads := layer.NewSparseGradients()
+		for step := from; step < to; step++ {
+			try(layer.ForwardTrain(out, in, uint64(step)))
+			dOut := out // the gradient of half the sum of its squares
+			try(layer.BackwardSparseTrain(grads, in, dOut, uint64(step)))
+			_, err := lookup.ClipNorm(1, grads...)
+			try(err)
+			for i, o := range optimizers {
+				try(o.SetRate(0.01 * min(1, float64(step+1)/warmup)))
+				try(o.Step(grads[i]))
+				grads[i].Clear()
+			}
+		}
+	}
+	dir, err := os.MkdirTemp("", "rowvec")
+	try(err)
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "checkpoint.safetensors")
+
+	layer, optimizers, all := start()
+	train(layer, optimizers, 0, steps/2)
+	try(lookup.Save(path, all, map[string]string{"step": strconv.Itoa(steps / 2)}))
+	train(layer, optimizers, steps/2, steps)
+
+	resumed, optimizers, again := start()
+	metadata, err := lookup.Load(path, again)
+	try(err)
+	step, err := strconv.Atoi(metadata["step"])
+	try(err)
+	for _, o := range optimizers {
+		try(o.SetSteps(step))
+	}
+	train(resumed, optimizers, step, steps)
+
+	fmt.Println(step, slices.Equal(resumed.Tokens().Weight().Data, layer.Tokens().Weight().Data))
+	// Output: 2 true
 }

@@ -411,6 +411,7 @@ func gradient(r *run) {
 		r.doubles(norm)
 		r.sparse(a, b)
 		a.Scale(0.7)
+		r.text(a.String())
 		dense := r.matrix(tokens, dim)
 		r.ok(a.AddTo(dense))
 		r.matrices(dense)

@@ -2,7 +2,10 @@
 // what a test sets it to for a while.
 package isa
 
-import "os"
+import (
+	"os"
+	"strings"
+)
 
 // Level is an instruction set that there are kernels for. Levels of one architecture are ordered.
 type Level uint8
@@ -29,10 +32,10 @@ var active = lowered(Available[len(Available)-1], os.Getenv("ROWVEC_ISA"))
 func Active() Level { return active }
 
 // lowered returns the level called name if best includes it, and best otherwise: a wish can lower the level but never
-// raise it, and an unknown name is no wish.
+// raise it, and an unknown name is no wish. Capital letters are as good.
 func lowered(best Level, name string) Level {
 	for _, l := range Available {
-		if l.String() == name && l < best {
+		if strings.EqualFold(l.String(), name) && l < best {
 			return l
 		}
 	}

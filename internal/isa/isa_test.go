@@ -16,6 +16,7 @@ func TestLowered(t *testing.T) {
 	}{
 		{best, "", best},
 		{best, "portable", Portable},
+		{best, "Portable", Portable},
 		{best, best.String(), best},
 		{best, "sse9", best},
 		{Portable, best.String(), Portable},
