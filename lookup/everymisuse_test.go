@@ -644,6 +644,13 @@ func addOptimizers(calls map[string]func() *misuse.Call) {
 	gradient("SetDense", func(g *lookup.Gradient, dense *rowvec.Matrix) *misuse.Call {
 		return &misuse.Call{Do: func() error { return g.SetDense(*dense) }}
 	})
+	calls["NormDense"] = func() *misuse.Call {
+		first, second := filled(7, dim), filled(1, 3)
+		return &misuse.Call{Args: []misuse.Arg{arg("first", &first), arg("second", &second)}, Do: func() error {
+			_, err := lookup.NormDense(first, second)
+			return err
+		}}
+	}
 	calls["ClipNorm"] = func() *misuse.Call {
 		g, h, most := must(lookup.NewGradient(7, dim)), must(lookup.NewGradient(7, dim)), 1.0
 		held(g, 1)

@@ -218,12 +218,36 @@ func Norm(grads ...*Gradient) float64 {
 	return math.Sqrt(sum)
 }
 
+// NormDense returns the Euclidean norm of several dense gradients together, of tied weights or of what has no table, with the
+// bits that Norm has of the Gradients that SetDense makes of them. Whoever clips them, as ClipNorm does, multiplies them by
+// maxNorm/(norm+1e-6) by rowvec.Scale if that is below 1; their norm together with a sparse one is math.Hypot of both. A
+// ShapeError is of a matrix whose fields contradict each other.
+func NormDense(grads ...rowvec.Matrix) (norm float64, err error) {
+	sum := 0.0
+	buffer := normBuffers.Get().(*[normBlock]float64)
+	defer normBuffers.Put(buffer)
+	for i, m := range grads {
+		if err := rowvec.CheckMatrix("lookup.NormDense", fmt.Sprintf("gradient %d", i), m); err != nil {
+			return 0, err
+		}
+		squares := 0.0
+		for first := 0; m.Cols > 0 && first < m.Rows; first += normBlock { // without columns, of any number of rows
+			n := min(normBlock, m.Rows-first)
+			forward.SquaredNorms(buffer[:n], rows(m, first, first+n), nil)
+			for _, s := range buffer[:n] {
+				squares += s
+			}
+		}
+		sum += squares
+	}
+	return math.Sqrt(sum), nil
+}
+
 // ClipNorm scales the gradients by maxNorm/(norm+1e-6) if that is below 1, where norm is their Norm together, which it
 // returns, as torch.nn.utils.clip_grad_norm_ does with dense gradients; but that one leaves sparse ones as they are, at least in
 // 1.13, and computes in float32, in which squares of numbers from 1.8e19 on are infinite. An infinite norm and a finite maxNorm
 // leave zeros, and NaN where elements were infinite; a norm of NaN, or a norm and a maxNorm that are both infinite, leave NaN
-// everywhere. maxNorm must be above 0, and no gradient may be given twice. A dense gradient, of tied weights or of what has no
-// table, takes part as the Gradient that SetDense makes of it.
+// everywhere. maxNorm must be above 0, and no gradient may be given twice. NormDense is for dense gradients.
 func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 	const op = "lookup.ClipNorm"
 	if !(maxNorm > 0) {

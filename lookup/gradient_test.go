@@ -376,6 +376,16 @@ func TestGradientArithmetic(t *testing.T) {
 	if got := lookup.Norm(g, h); math.Abs(got-norm) > 1e-12 {
 		t.Errorf("norm %v, want %v", got, norm)
 	}
+	gaps := rowvec.Matrix{Rows: vocab, Cols: dim, Stride: dim + 3, Data: slices.Repeat([]float32{float32(math.NaN())}, vocab*(dim+3)-3)}
+	for i := range vocab {
+		copy(gaps.Row(i), want.Row(i))
+	}
+	other := dense(t, h, 50, 3)
+	for _, m := range []rowvec.Matrix{want, gaps} {
+		if got := must(lookup.NormDense(m, rowvec.Matrix{}, other, rowvec.Matrix{Rows: 3})); got != lookup.Norm(g, h) {
+			t.Errorf("the norm of dense gradients is %v, of sparse ones %v", got, lookup.Norm(g, h))
+		}
+	}
 	before := slices.Clone(g.Values().Data)
 	if got := must(lookup.ClipNorm(norm*1.01, g, h)); math.Abs(got-norm) > 1e-12 || !slices.Equal(before, g.Values().Data) {
 		t.Errorf("a norm of %v was clipped to %v", got, norm*1.01)

@@ -222,6 +222,18 @@ func ExampleNorm() {
 	// Output: 12.649
 }
 
+// Dense gradients, of a table and of something else, are clipped to a norm of 1.
+func ExampleNormDense() {
+	table, bias := ramp(4, 0, 1, 2), ramp(1, 4)
+	norm, err := lookup.NormDense(table, bias)
+	if factor := 1 / (norm + 1e-6); factor < 1 {
+		rowvec.Scale(table.Data, float32(factor))
+		rowvec.Scale(bias.Data, float32(factor))
+	}
+	fmt.Printf("%.3f %v %.3f", norm, err, table.Row(2))
+	// Output: 6.000 <nil> [0.333 0.333 0.333 0.333]
+}
+
 func ExampleClipNorm() {
 	g := twice()
 	norm, err := lookup.ClipNorm(1, g)

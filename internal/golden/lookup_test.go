@@ -415,6 +415,7 @@ func gradient(r *run) {
 		dense := r.matrix(tokens, dim)
 		r.ok(a.AddTo(dense))
 		r.matrices(dense)
+		r.doubles(must(lookup.NormDense(dense, dense)))
 		r.ok(b.SetDense(dense))
 		r.sparse(b)
 		b.CheckFinite(true)
