@@ -62,8 +62,9 @@ func usage() string {
 Each has flags of its own, which -h behind its name lists.
 
 The main job runs an embedding layer of GPT-2's size (50,257 tokens x 768, 1,024 positions),
-scaled as the Transformer's is, forward and backward over a text, at every instruction set of this machine and with naive Go
-loops, and then trains vectors of the tokens of the text by skip-gram with negative sampling.
+scaled as the Transformer's is, forward and backward over a text, at every instruction set of
+this machine and with naive Go loops, and then trains vectors of the tokens of the text by
+skip-gram with negative sampling.
 Fails if they do not agree bit for bit.
 
 `)

@@ -12,7 +12,7 @@ import (
 
 // Input is the token ids of one call and their places: a sequence, a batch of sequences of one length, or ragged ones.
 // It refers to the caller's slices and copies nothing. Sequence, Batch and Ragged make one; its shape is checked by the
-// method that it is passed to.
+// method that it is passed to. One that none of them has made is an error: that its seq is 0.
 type Input struct {
 	ids     view
 	seq     int   // tokens in each sequence of a batch

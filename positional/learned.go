@@ -17,7 +17,8 @@ type Learned struct {
 }
 
 // NewLearned returns a table of max x dim, uniform between -sqrt(2/dim) and sqrt(2/dim). The same seed gives the same
-// bits on every machine. It is a ShapeError if max or dim is below 1, or if their product cannot be addressed.
+// bits on every machine; LearnedFrom takes a table of any other beginning, such as that of lookup.NewEmbedding with lookup.Normal,
+// as GPT-2 has it. It is a ShapeError if max or dim is below 1, or if their product cannot be addressed.
 func NewLearned(max, dim int, seed uint64) (*Learned, error) {
 	const op = "positional.NewLearned"
 	if err := check.AtLeast(op, "max", max, 1); err != nil {
