@@ -255,6 +255,18 @@ func TestShortText(t *testing.T) {
 	}
 }
 
+// TestLossTooGreat: the table says so, and has no heading of words where there are none.
+func TestLossTooGreat(t *testing.T) {
+	const nearest, above = "Nearest by cosine:\n  red ", "has not got below"
+	some := []neighbours{{Token: "red", Tokens: []string{"blue"}, Cosines: []float64{0.5}}}
+	for _, l := range []lesson{{HeldLoss: 6, Unigram: 7, Nearest: some}, {HeldLoss: 7, Unigram: 7, Nearest: some}, {HeldLoss: 6, Unigram: 7}} {
+		if text := l.table(); strings.Contains(text, above) != (l.HeldLoss == 7) || strings.Contains(text, nearest) != (l.Nearest != nil) ||
+			strings.Contains(text, "Nearest") != (l.Nearest != nil) {
+			t.Errorf("%s", text)
+		}
+	}
+}
+
 // TestSkipGramPyTorch has PyTorch as one more side, and whoever differs from the naive loops too much is an error.
 func TestSkipGramPyTorch(t *testing.T) {
 	path, pyTorch := pythonWithNumPy(t)

@@ -356,17 +356,14 @@ func (t *lesson) table() string {
 	}
 	fmt.Fprintf(&b, "\nLoss in text held out: %.3f nats for each of %s; from the frequencies\n"+
 		"of tokens alone %.3f.", t.HeldLoss, plural(t.HeldPairs, "pair"), t.Unigram)
-	nearest := t.Nearest
-	switch {
-	case !(t.HeldLoss < t.Unigram):
-		nearest = nil
-		b.WriteString(" The text is too short to learn from.\n")
-	case len(nearest) == 0:
-		b.WriteString(" It has none of the words that are shown with their nearest.\n")
-	default:
-		b.WriteString(" Nearest by cosine:\n")
+	if !(t.HeldLoss < t.Unigram) {
+		b.WriteString(" Training has not got below that.")
 	}
-	for _, n := range nearest {
+	if len(t.Nearest) > 0 {
+		b.WriteString(" Nearest by cosine:")
+	}
+	b.WriteByte('\n')
+	for _, n := range t.Nearest {
 		fmt.Fprintf(&b, "  %-10s", n.Token)
 		for k, name := range n.Tokens {
 			fmt.Fprintf(&b, " %s %.2f", name, n.Cosines[k])

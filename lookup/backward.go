@@ -109,8 +109,8 @@ const (
 )
 
 // rowShares returns into how many shares of rows workers divide the gradient of tokens on so many cores, or 0 if they share it by
-// columns: tuning.ShareColumns, ShareRewritten and ShareElements have the reasons. So they do where a row is chosen by so many ids that its share would be
-// more than a worker's part, as a sample of them has it.
+// columns: tuning.ShareColumns, ShareRewritten and ShareElements have the reasons. So they do where a row is chosen by so many ids
+// that its share would be more than a worker's part, as a sample of them has it.
 func (p *pass) rowShares(workers, cores int) int {
 	if workers = min(workers, cores); workers <= 1 || !p.learns(token) || p.tokens.byFrequency {
 		return 0

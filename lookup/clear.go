@@ -9,8 +9,8 @@ import (
 )
 
 // ClearGradient sets to zero the rows of grad that Backward adds to for the same input, so that a gradient is ready for
-// the next batch at the cost of the tokens of this one, whatever the size of the vocabulary. Other rows stay as they are: those
-// that Output.Backward has added to, of tied weights, are all, and clear(grad.Data) is for them.
+// the next batch at the cost of the tokens of this one, whatever the size of the vocabulary. Other rows stay as they are;
+// Output.Backward, of tied weights, adds to all of them, and then it takes clear(grad.Data).
 func (e *Embedding) ClearGradient(grad rowvec.Matrix, in Input) error {
 	grads := perParameter[rowvec.Matrix]{token: grad}
 	return clearGradients("lookup.Embedding.ClearGradient", e.alone, grads, in)

@@ -223,12 +223,13 @@ func Norm(grads ...*Gradient) float64 {
 // maxNorm/(norm+1e-6) by rowvec.Scale if that is below 1; their norm together with a sparse one is math.Hypot of both. A
 // ShapeError is of a matrix whose fields contradict each other.
 func NormDense(grads ...rowvec.Matrix) (norm float64, err error) {
+	const op = "lookup.NormDense"
 	sum := 0.0
 	buffer := normBuffers.Get().(*[normBlock]float64)
 	defer normBuffers.Put(buffer)
 	for i, m := range grads {
-		if err := rowvec.CheckMatrix("lookup.NormDense", fmt.Sprintf("gradient %d", i), m); err != nil {
-			return 0, err
+		if rowvec.CheckMatrix(op, "", m) != nil { // a name with a number takes memory
+			return 0, rowvec.CheckMatrix(op, fmt.Sprintf("gradient %d", i), m)
 		}
 		squares := 0.0
 		for first := 0; m.Cols > 0 && first < m.Rows; first += normBlock { // without columns, of any number of rows

@@ -718,6 +718,7 @@ func TestTrainingNoAllocation(t *testing.T) {
 			check(e.BackwardSparse(g, in, dOut))
 			check(e.BackwardSparse(g, in, dOut))
 			check(e.Backward(d, in, dOut))
+			check(second(lookup.NormDense(d, dOut)))
 			for _, o := range optimizers {
 				check(o.Step(g))
 				check(o.StepBatch(e, in, dOut))

@@ -111,8 +111,9 @@ func (g *normGradients) pass(
 
 // add adds what compute would leave in sum to the dense gradients of what has been summed, a block at a time that stays in the
 // second-level cache. All positions are stored, or there are none, and no gradient shares memory with what is read. On one core of a
-// Zen 5, BERT's layers took 0.81 to 1.04 of the time that they take with compute: 8,192 ids of 50,257 x 768 0.81, with dropout 0.93, of 100,000 x 300 0.82 and 1.04, of 1,000,000 x 128 0.99 and
-// 0.94, and 512 ids of 50,257 x 768 0.86 and 1.02, medians of 13 in random order.
+// Zen 5, BERT's layers took 0.81 to 1.04 of the time that they take with compute: 8,192 ids of 50,257 x 768 0.81, with dropout 0.93,
+// of 100,000 x 300 0.82 and 1.04, of 1,000,000 x 128 0.99 and 0.94, and 512 ids of 50,257 x 768 0.86 and 1.02, medians of 13 in
+// random order.
 func (g *normGradients) add(
 	op string, l *Layer, grads perParameter[rowvec.Matrix], in Input, table rowvec.Matrix, stored bool, dOut rowvec.Matrix, mask rowvec.Mask,
 ) error {

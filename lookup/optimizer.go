@@ -55,7 +55,8 @@ type Adam struct {
 // AdamW is the method of Loshchilov and Hutter (2019), Adam with decoupled decay, as PyTorch has it, but that it leaves rows
 // of the table alone for which there is no gradient: each of the others is first multiplied by 1-Rate*WeightDecay. Its running
 // means are those of rowvec.UpdateAdam, as of PyTorch's SparseAdam, in which what is infinite becomes NaN with the next step: the
-// mean of squares, and so the weight, from an element of a gradient of 1.85e19 on, from which PyTorch's AdamW recovers. A
+// mean of squares, and so the weight, from an element of a gradient of 1.85e19 on, after which weights of PyTorch's AdamW stay
+// finite. A
 // WeightDecay of 0 is none; PyTorch's default is 0.01. The other fields are those of Adam, but Epsilon is added after the
 // correction of bias: Adam would have to be given Epsilon*sqrt(1-Beta2^t) in step t for that.
 type AdamW struct {

@@ -487,7 +487,7 @@ func ExampleOptimizer_String() {
 	// Output: SGD(token.weight, rate=0.5, step=0)
 }
 
-// Training that is saved after two of four steps, and resumed by another program, ends with the same bits: it takes the
+// Training that is saved after two of four steps, and resumed from the file, ends with the same bits: it takes the
 // parameters, what the optimizers keep, and the number of the step, by which dropout, the correction of bias and the schedule
 // of rates go.
 func Example_resume() {

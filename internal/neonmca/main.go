@@ -266,8 +266,8 @@ func scheduling(function string) bool {
 	return runtime && !strings.HasPrefix(function, "runtime.mem")
 }
 
-// counted returns where the functions are whose instructions count, as qemu wants to be told: what it writes of others takes
-// as long again.
+// counted returns where the functions are whose instructions count, as qemu wants to be told: with those of others, which would be
+// left out here, both traces of 64 columns take 51 s in place of 29.
 func (p *program) counted() string {
 	var ranges []string
 	for i := 0; i < len(p.symbols); i++ {
