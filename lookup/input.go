@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -70,7 +69,8 @@ func (in Input) From(start int) Input {
 }
 
 // At gives each token a position of its own, one for each id, which replaces those counted within sequences: for padded
-// batches, and for sequences that have come to different positions. From does not matter then.
+// batches, and for sequences that have come to different positions, as package positional counts them. From does not matter
+// then.
 func (in Input) At(positions []int) Input {
 	in.at, in.placed = positions, true
 	return in
@@ -95,7 +95,7 @@ func (in *Input) check(op string, vocab int) error {
 	case in.typed && len(in.types) != n:
 		return check.Equal(op, "len(types)", len(in.types), n)
 	case in.ragged:
-		if err := in.checkOffsets(op); err != nil {
+		if err := check.Offsets(op, in.offsets, n, in.open); err != nil {
 			return err
 		}
 	case in.seq < 1:
@@ -135,31 +135,6 @@ func (in *Input) apart(op, name string, m rowvec.Matrix) error {
 		return check.Apart(op, name, m, "offsets", viewOf(in.offsets).memory())
 	}
 	return nil
-}
-
-func (in *Input) checkOffsets(op string) error {
-	n := in.Len()
-	if len(in.offsets) == 0 {
-		want := 2
-		if in.open {
-			want = 1
-		}
-		return check.AtLeast(op, "len(offsets)", 0, min(n, 1)*want)
-	}
-	if err := check.Equal(op, "offsets[0]", in.offsets[0], 0); err != nil {
-		return err
-	}
-	last := 0
-	for b, offset := range in.offsets[1:] { // each is read once, for another goroutine may change it
-		if offset < last {
-			return check.AtLeast(op, fmt.Sprintf("offsets[%d]", b+1), offset, last)
-		}
-		last = offset
-	}
-	if in.open {
-		return check.AtMost(op, "last of offsets", last, n)
-	}
-	return check.Equal(op, "last of offsets", last, n)
 }
 
 // positions returns the number of positions that the tokens need, all of which must be below limit.

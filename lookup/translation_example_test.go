@@ -232,6 +232,22 @@ func Example_positionIDs() {
 	// Output: [2 3 1 2 1 1] <nil>
 }
 
+// position_ids = attention_mask.cumsum(-1) - 1; position_ids.masked_fill_(attention_mask == 0, 1)
+func Example_attentionMask() {
+	mask, at := []int64{0, 0, 1, 1, 1, 1}, make([]int, 6) // two sequences of three, the first padded in front
+	err := positional.CountUnmasked(at, mask, 3, 3)
+	fmt.Println(at, err) // for Input.At and Rotary.ApplyAt
+	// Output: [1 1 0 0 1 2] <nil>
+}
+
+// position_ids of a batch packed as FlashAttention takes it, by cu_seqlens
+func Example_cuSeqlens() {
+	offsets, at := []int{0, 3, 5}, make([]int, 5)
+	err := positional.CountRagged(at, offsets, nil)
+	fmt.Println(at, err) // Input.At does not need it: Ragged counts so by itself
+	// Output: [0 1 2 0 1] <nil>
+}
+
 // embeddings.interpolate_pos_encoding(...), from 14 x 14 patches to 24 x 24; corners keep their vectors here, as with
 // align_corners=True of F.interpolate, where most code has False
 func Example_interpolatePosEncoding() {

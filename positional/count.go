@@ -56,3 +56,96 @@ func CountPositions[I rowvec.ID](at []int, ids []I, seq int, padding I, past int
 	}
 	return nil
 }
+
+// CountUnmasked sets at to the positions of the last tokens of padded sequences, as GPT-2, Llama and other decoders of
+// Hugging Face's Transformers count them to generate text: a token whose mask is not 0 is at the number of such tokens
+// before it in its sequence, wherever padding stands, and a token whose mask is 0, which nothing attends to, at 1.
+//
+// mask is that of len(mask)/seq sequences of seq tokens, one behind the other, those that a decoder's cache holds among
+// them; at gets the last tokens of each, and so has last*len(mask)/seq elements: all of them with last = seq, and those
+// that a step adds to the cache with last = 1. Errors: ShapeError; OverlapError if at shares memory with mask; then at is
+// as it was. Without a mask, seq and last do not matter.
+func CountUnmasked[M rowvec.ID](at []int, mask []M, seq, last int) error {
+	const op = "positional.CountUnmasked"
+	if len(mask) == 0 {
+		return check.Equal(op, "len(at)", len(at), 0)
+	}
+	if err := check.AtLeast(op, "seq", seq, 1); err != nil {
+		return err
+	}
+	if err := check.MultipleOf(op, "len(mask)", len(mask), seq); err != nil {
+		return err
+	}
+	if err := check.AtLeast(op, "last", last, 0); err != nil {
+		return err
+	}
+	if err := check.AtMost(op, "last", last, seq); err != nil {
+		return err
+	}
+	if err := check.Equal(op, "len(at)", len(at), len(mask)/seq*last); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "at", words(at), "mask", words(mask)); err != nil {
+		return err
+	}
+	for ; len(mask) > 0; at, mask = at[last:], mask[seq:] {
+		count := 0
+		for i, unmasked := range mask[:seq] {
+			position := 1
+			if unmasked != 0 {
+				position = count
+				count++
+			}
+			if i >= seq-last {
+				at[i-(seq-last)] = position
+			}
+		}
+	}
+	return nil
+}
+
+// CountRagged sets at to the positions of the tokens of sequences of any lengths without padding, one behind the other, as
+// lookup.Ragged has them: token i of sequence b, of which at[offsets[b]+i] is the position, is at past[b] + i. past[b] is
+// the number of tokens that a decoder's cache holds of that sequence; if past is nil, it holds none of any.
+//
+// offsets begin with 0, do not descend, and end with len(at); they may be nil if at is empty. Errors: ShapeError, also for
+// a past below 0 or too large to count from; OverlapError if at shares memory with offsets or past; then at is as it was.
+func CountRagged(at, offsets, past []int) error {
+	const op = "positional.CountRagged"
+	if err := check.Offsets(op, offsets, len(at), false); err != nil {
+		return err
+	}
+	sequences := max(0, len(offsets)-1)
+	if past != nil {
+		if err := check.Equal(op, "len(past)", len(past), sequences); err != nil {
+			return err
+		}
+	}
+	for b, n := range past {
+		if n < 0 {
+			return check.AtLeast(op, fmt.Sprintf("past[%d]", b), n, 0)
+		}
+		if most := math.MaxInt - (offsets[b+1] - offsets[b]); n > most {
+			return check.AtMost(op, fmt.Sprintf("past[%d]", b), n, most)
+		}
+	}
+	if err := check.Apart(op, "at", words(at), "offsets", words(offsets)); err != nil {
+		return err
+	}
+	if err := check.Apart(op, "at", words(at), "past", words(past)); err != nil {
+		return err
+	}
+	next, b := 0, 0
+	for i := range at {
+		for b < sequences && offsets[b] <= i {
+			next = 0
+			if past != nil {
+				next = past[b]
+			}
+			b++
+		}
+		at[i] = next
+		next++
+	}
+	return nil
+}

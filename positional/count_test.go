@@ -2,11 +2,13 @@ package positional_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/positional"
 )
 
@@ -80,4 +82,115 @@ func TestCountPositionsMisuse(t *testing.T) {
 	if err := positional.CountPositions(at, ids, 4, most, 0); err != nil || at[3] != math.MaxInt-1 {
 		t.Errorf("the last positions are %v, %v", at, err)
 	}
+}
+
+// TestCountUnmasked by hand: padding in front, behind, within and everywhere, all tokens and the last ones, as
+// cumsum(mask)-1 with 1 where the mask is 0 has them.
+func TestCountUnmasked(t *testing.T) {
+	mask := []uint32{
+		1, 1, 1, 1,
+		0, 0, 1, 1,
+		1, 1, 0, 0,
+		1, 0, 7, 1,
+		0, 0, 0, 0,
+	}
+	for _, c := range []struct {
+		seq, last int
+		want      []int
+	}{
+		{4, 4, []int{0, 1, 2, 3, 1, 1, 0, 1, 0, 1, 1, 1, 0, 1, 1, 2, 1, 1, 1, 1}},
+		{4, 2, []int{2, 3, 0, 1, 1, 1, 1, 2, 1, 1}},
+		{4, 1, []int{3, 1, 1, 2, 1}},
+		{4, 0, []int{}},
+		{20, 3, []int{1, 1, 1}},
+		{10, 6, []int{1, 1, 4, 5, 6, 7, 1, 2, 1, 1, 1, 1}},
+		{1, 1, []int{0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 1}},
+	} {
+		at := make([]int, len(c.want))
+		if err := positional.CountUnmasked(at, mask, c.seq, c.last); err != nil || !slices.Equal(at, c.want) {
+			t.Errorf("the last %d of sequences of %d: %v, %v, want %v", c.last, c.seq, at, err, c.want)
+		}
+	}
+	if err := positional.CountUnmasked[int](nil, nil, 0, -1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCountUnmaskedMisuse(t *testing.T) {
+	mask, at := []int64{0, 1, 1, 1}, []int{-7, -7, -7, -7}
+	for want, err := range map[string]error{
+		"rowvec: positional.CountUnmasked: len(at) is 4, want 2":                 positional.CountUnmasked(at, mask, 2, 1),
+		"rowvec: positional.CountUnmasked: len(at) is 4, want 0":                 positional.CountUnmasked(at, mask[:0], 2, 1),
+		"rowvec: positional.CountUnmasked: seq is 0, want at least 1":            positional.CountUnmasked(at, mask, 0, 1),
+		"rowvec: positional.CountUnmasked: len(mask) is 4, want a multiple of 3": positional.CountUnmasked(at, mask, 3, 3),
+		"rowvec: positional.CountUnmasked: last is -1, want at least 0":          positional.CountUnmasked(at, mask, 2, -1),
+		"rowvec: positional.CountUnmasked: last is 3, want at most 2":            positional.CountUnmasked(at, mask, 2, 3),
+		"rowvec: positional.CountUnmasked: at overlaps mask":                     positional.CountUnmasked(at[1:], at[:3], 3, 3),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if !slices.Equal(at, []int{-7, -7, -7, -7}) {
+		t.Errorf("an error left %v", at)
+	}
+}
+
+// TestCountRagged by hand: sequences of one token and of several, empty ones at each end and within, caches of each.
+func TestCountRagged(t *testing.T) {
+	for _, c := range []struct{ offsets, past, want []int }{
+		{[]int{0, 3, 5}, nil, []int{0, 1, 2, 0, 1}},
+		{[]int{0, 3, 5}, []int{0, 10}, []int{0, 1, 2, 10, 11}},
+		{[]int{0, 0, 0, 2, 2, 3, 3}, nil, []int{0, 1, 0}},
+		{[]int{0, 0, 0, 2, 2, 3, 3}, []int{9, 9, 5, 9, 6, 9}, []int{5, 6, 6}},
+		{[]int{0, 1, 2, 3}, []int{7, 0, 70}, []int{7, 0, 70}},
+		{[]int{0, 2}, []int{math.MaxInt - 2}, []int{math.MaxInt - 2, math.MaxInt - 1}},
+		{[]int{0, 0}, []int{math.MaxInt}, nil},
+		{[]int{0}, []int{}, nil},
+		{nil, []int{}, nil},
+		{nil, nil, nil},
+	} {
+		at := make([]int, len(c.want))
+		if err := positional.CountRagged(at, c.offsets, c.past); err != nil || !slices.Equal(at, c.want) {
+			t.Errorf("offsets %v, past %v: %v, %v, want %v", c.offsets, c.past, at, err, c.want)
+		}
+	}
+}
+
+func TestCountRaggedMisuse(t *testing.T) {
+	at, memory := []int{-7, -7, -7, -7}, []int{9, 0, 2}
+	for want, err := range map[string]error{
+		"rowvec: positional.CountRagged: len(offsets) is 0, want at least 2": positional.CountRagged(at, nil, nil),
+		"rowvec: positional.CountRagged: offsets[0] is 1, want 0":            positional.CountRagged(at, []int{1, 4}, nil),
+		"rowvec: positional.CountRagged: offsets[2] is 1, want at least 2":   positional.CountRagged(at, []int{0, 2, 1, 4}, nil),
+		"rowvec: positional.CountRagged: last of offsets is 3, want 4":       positional.CountRagged(at, []int{0, 3}, nil),
+		"rowvec: positional.CountRagged: len(past) is 0, want 1":             positional.CountRagged(at, []int{0, 4}, []int{}),
+		"rowvec: positional.CountRagged: past[1] is -1, want at least 0":     positional.CountRagged(at, []int{0, 2, 4}, []int{0, -1}),
+		fmt.Sprintf("rowvec: positional.CountRagged: past[1] is %d, want at most %d", math.MaxInt-1, math.MaxInt-2): positional.CountRagged(
+			at, []int{0, 2, 4}, []int{0, math.MaxInt - 1}),
+		"rowvec: positional.CountRagged: at overlaps offsets": positional.CountRagged(memory[:2], memory[1:3], nil),
+		"rowvec: positional.CountRagged: at overlaps past":    positional.CountRagged(memory[:2], []int{0, 1, 2}, memory[1:3]),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if !slices.Equal(at, []int{-7, -7, -7, -7}) {
+		t.Errorf("an error left %v", at)
+	}
+}
+
+func TestCountNoAllocation(t *testing.T) {
+	ids, mask, offsets, past, at := []int32{1, 7, 8, 9}, []int64{0, 1, 1, 1}, []int{0, 1, 4}, []int{5, 0}, make([]int, 4)
+	isatest.NoAllocation(t, "counts", func() {
+		for _, err := range []error{
+			positional.CountPositions(at, ids, 4, 1, 0),
+			positional.CountUnmasked(at, mask, 4, 4),
+			positional.CountRagged(at, offsets, past),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }

@@ -25,6 +25,7 @@ func TestEveryMisuse(t *testing.T) {
 	addCounts[int32](calls, "/int32")
 	addCounts[uint64](calls, "/uint64")
 	addCounts[uint32](calls, "/uint32")
+	addOtherCounts(calls)
 	if isatest.Few() {
 		misuse.Run(t, "positional.", calls, 3, 7)
 	} else {
@@ -349,5 +350,22 @@ func addCounts[I rowvec.ID](calls map[string]func() *misuse.Call, suffix string)
 			c.Args = []misuse.Arg{arg("at", &at), arg("ids", &tokens), arg("seq", &seq), arg("past", &past)}
 		}
 		return c
+	}
+}
+
+func addOtherCounts(calls map[string]func() *misuse.Call) {
+	calls["CountUnmasked"] = func() *misuse.Call {
+		at, mask, seq, last := []int{1, 2}, []int64{0, 1, 1, 1}, 2, 1
+		return &misuse.Call{
+			Args: []misuse.Arg{arg("at", &at), arg("mask", &mask), arg("seq", &seq), arg("last", &last)},
+			Do:   func() error { return CountUnmasked(at, mask, seq, last) },
+		}
+	}
+	calls["CountRagged"] = func() *misuse.Call {
+		at, offsets, past := []int{1, 2, 3, 4}, []int{0, 1, 4}, []int{6, 0}
+		return &misuse.Call{
+			Args: []misuse.Arg{arg("at", &at), {Name: "offsets", At: &offsets, Kind: "offsets"}, arg("past", &past)},
+			Do:   func() error { return CountRagged(at, offsets, past) },
+		}
 	}
 }

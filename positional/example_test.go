@@ -232,6 +232,35 @@ func ExampleCountPositions() {
 	// Output: [2 3 4 1 1 1 2 3] <nil>
 }
 
+// A prompt of two tokens, padded in front to the length of one of four, then what the next token of each adds to the cache.
+func ExampleCountUnmasked() {
+	mask := []int64{
+		1, 1, 1, 1,
+		0, 0, 1, 1,
+	}
+	at := make([]int, len(mask))
+	err := positional.CountUnmasked(at, mask, 4, 4)
+	fmt.Println(at, err)
+	mask = []int64{
+		1, 1, 1, 1, 1,
+		0, 0, 1, 1, 1,
+	}
+	err = positional.CountUnmasked(at[:2], mask, 5, 1)
+	fmt.Println(at[:2], err)
+	// Output:
+	// [0 1 2 3 1 1 0 1] <nil>
+	// [4 2] <nil>
+}
+
+// Three sequences in one batch: a new one of three tokens, and one token each of two whose caches hold 7 and 40.
+func ExampleCountRagged() {
+	offsets, past := []int{0, 3, 4, 5}, []int{0, 7, 40}
+	at := make([]int, 5)
+	err := positional.CountRagged(at, offsets, past)
+	fmt.Println(at, err) // for Rotary.ApplyAt, Sinusoidal.AddAt and lookup.Input.At
+	// Output: [0 1 2 7 40] <nil>
+}
+
 func ExampleSinusoidal_Kind() {
 	s, _ := positional.NewSinusoidal(0, 8)
 	fmt.Println(s.Kind())

@@ -17,7 +17,8 @@
 //
 // A batch of sequences (batch, seq, dim) is a matrix of batch*seq rows and dim columns, one sequence behind the other.
 // What is added to row i belongs to position start + i mod seq; start is not 0 where a decoder continues from a cache.
-// Sinusoidal and rotary positions also come one for each row, as CountPositions makes them of padded batches.
+// Sinusoidal and rotary positions also come one for each row, as CountPositions and CountUnmasked make them of padded
+// batches, and CountRagged of batches without padding.
 //
 // What is computed from angles is exact to half a float32 step, however far a position is, and all results have the same
 // bits on every machine. Any number of goroutines may use one encoding, except while a learned table or its gradient is

@@ -156,9 +156,10 @@ func (r *Rotary) Backward(dst, dOut rowvec.Matrix, heads, seq, start int) error 
 	return r.rotate("positional.Rotary.Backward", "dOut", dst, dOut, heads, seq, start, true)
 }
 
-// ApplyAt is Apply with a position for each row: the heads of row i are rotated to position at[i]. It serves ragged batches,
-// padded ones (see CountPositions), and decoders whose sequences have come to different positions. Rows in a row whose
-// positions follow each other are computed together; a Table that holds all of them is quicker by far where they do not.
+// ApplyAt is Apply with a position for each row: the heads of row i are rotated to position at[i]. It serves ragged batches
+// and decoders whose sequences have come to different positions (see CountRagged), and padded batches (see CountUnmasked).
+// Rows in a row whose positions follow each other are computed together; a Table that holds all of them is quicker by far
+// where they do not.
 //
 // at has a position for each row of dst. Errors are those of Apply, and also IndexError for a position that is negative or
 // math.MaxInt, and OverlapError if dst shares memory with at.

@@ -5,6 +5,7 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/rowvec/rowvec"
@@ -91,6 +92,32 @@ func Positions(op, what string, n, start, limit int) error {
 		return err
 	}
 	return AtMost(op, "start", start, limit-n)
+}
+
+// Offsets reports offsets that are not those of sequences of n tokens, one behind the other: from 0 on, not descending, up to n, or, if
+// open, without the end of the last one. There may be none where there are no tokens.
+func Offsets(op string, offsets []int, n int, open bool) error {
+	if len(offsets) == 0 {
+		want := 2
+		if open {
+			want = 1
+		}
+		return AtLeast(op, "len(offsets)", 0, min(n, 1)*want)
+	}
+	if err := Equal(op, "offsets[0]", offsets[0], 0); err != nil {
+		return err
+	}
+	last := 0
+	for b, offset := range offsets[1:] { // each is read once, for another goroutine may change it
+		if offset < last {
+			return AtLeast(op, fmt.Sprintf("offsets[%d]", b+1), offset, last)
+		}
+		last = offset
+	}
+	if open {
+		return AtMost(op, "last of offsets", last, n)
+	}
+	return Equal(op, "last of offsets", last, n)
 }
 
 // Apart reports that dst, a valid matrix, shares an element with src, another.

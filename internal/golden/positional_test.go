@@ -16,6 +16,8 @@ func positionalPieces() []piece {
 		{"positional.ALiBi", alibi},
 		{"positional.RelativeBias", relative},
 		{"positional.CountPositions", counted},
+		{"positional.CountRagged", countedRagged},
+		{"positional.CountUnmasked", countedUnmasked},
 		{"positional, frequencies", frequencies},
 	}
 	for _, layout := range []struct {
@@ -250,5 +252,22 @@ func counted(r *run) {
 	r.ok(positional.CountPositions(at, ids[uint64](r, 60, 5), 12, padding, 0))
 	r.ints(at...)
 	r.ok(positional.CountPositions(at, ids[int32](r, 60, 5), 20, padding, 1000))
+	r.ints(at...)
+}
+
+func countedUnmasked(r *run) {
+	at := make([]int, 60)
+	for _, last := range []int{12, 5, 1} {
+		of := at[:5*last]
+		r.ok(positional.CountUnmasked(of, ids[uint32](r, 60, 2), 12, last))
+		r.ints(of...)
+	}
+}
+
+func countedRagged(r *run) {
+	at := make([]int, 60)
+	r.ok(positional.CountRagged(at, []int{0, 0, 7, 8, 40, 40, 60}, nil))
+	r.ints(at...)
+	r.ok(positional.CountRagged(at, []int{0, 0, 7, 8, 40, 40, 60}, []int{5, 6, 7, 1 << 30, 9, 10}))
 	r.ints(at...)
 }
