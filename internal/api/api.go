@@ -31,15 +31,17 @@ type Name struct {
 
 // Load returns what the packages of the module at root export. It asks the go command, which has them compiled.
 func Load(root string) ([]Name, error) {
-	files, err := compiled(root)
+	var paths []string
+	for _, dir := range Packages {
+		paths = append(paths, strings.TrimSuffix(Module+"/"+dir, "/."))
+	}
+	from, err := compiled(token.NewFileSet(), root, paths...)
 	if err != nil {
 		return nil, err
 	}
-	open := func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
-	from := importer.ForCompiler(token.NewFileSet(), "gc", open)
 	var names []Name
-	for _, dir := range Packages {
-		p, err := from.Import(strings.TrimSuffix(Module+"/"+dir, "/."))
+	for _, path := range paths {
+		p, err := from.Import(path)
 		if err != nil {
 			return nil, err
 		}
@@ -52,12 +54,10 @@ func Load(root string) ([]Name, error) {
 	return names, nil
 }
 
-// compiled returns the files with what the compiler has written down of each package, and of those that they import.
-func compiled(root string) (map[string]string, error) {
-	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}
-	for _, dir := range Packages {
-		args = append(args, "./"+dir)
-	}
+// compiled imports packages by what the compiler has written down of them: those that args of go list name, and those that
+// they depend on.
+func compiled(fset *token.FileSet, root string, args ...string) (types.Importer, error) {
+	args = append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, args...)
 	list := exec.Command("go", args...)
 	list.Dir = root
 	var stderr bytes.Buffer
@@ -71,7 +71,8 @@ func compiled(root string) (map[string]string, error) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		files[path] = file
 	}
-	return files, nil
+	open := func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
+	return importer.ForCompiler(fset, "gc", open), nil
 }
 
 // list returns a line for an object of a package, and what belongs to a type: fields, which have no lines, and methods.

@@ -1,40 +1,31 @@
-package golden
+package api
 
 import (
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/rowvec/rowvec/internal/isatest"
 )
 
-const module = "github.com/rowvec/rowvec"
-
-// idle are exported names that the workload has no use for.
+// idle are exported names that the workload of internal/golden has no use for.
 var idle = map[string]bool{
 	"rowvec.ISA": true, // differs from level to level
 }
 
-// TestComplete looks for exported functions, methods, types, fields, constants and variables that the workload does not
-// mention: what is new in the packages belongs into it. Types of errors do not, since nothing in it fails.
-func TestComplete(t *testing.T) {
-	if isatest.Sampled() {
-		t.Skip("not again where processors are emulated or races looked for")
-	}
-	exports := exportData(t)
+// TestGoldenIsComplete looks for exported functions, methods, types, fields, constants and variables that the workload of
+// internal/golden does not mention: what is new in the packages belongs into it. Types of errors do not, since nothing in
+// it fails.
+func TestGoldenIsComplete(t *testing.T) {
 	fset := token.NewFileSet()
-	packages := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	packages, err := compiled(fset, root, "-test", "./internal/golden")
+	if err != nil {
+		t.Fatal(err)
+	}
 	used := uses(t, fset, packages)
 	asked := 0
-	for _, path := range []string{module, module + "/lookup", module + "/positional"} {
+	for _, path := range []string{Module, Module + "/lookup", Module + "/positional"} {
 		p, err := packages.Import(path)
 		if err != nil {
 			t.Fatal(err)
@@ -64,33 +55,14 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// exportData returns the file with the export data of each package that the workload depends on.
-func exportData(t *testing.T) map[string]string {
-	const format = "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}"
-	out, err := exec.Command("go", "list", "-export", "-deps", "-test", "-f", format, ".").Output()
-	if err != nil {
-		t.Skipf("NOT LOOKED FOR WHAT THE WORKLOAD LACKS: go list: %v", err)
-	}
-	exports := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		if path, file, ok := strings.Cut(strings.TrimSpace(line), " "); ok && file[0] != '[' { // which names a variant for tests
-			exports[path] = file
-		}
-	}
-	return exports
-}
-
 // uses returns all objects that the files of the workload mention.
 func uses(t *testing.T, fset *token.FileSet, packages types.Importer) map[types.Object]bool {
-	names, err := filepath.Glob("*_test.go")
+	names, err := filepath.Glob(root + "/internal/golden/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var files []*ast.File
 	for _, name := range names {
-		if name == "complete_test.go" {
-			continue
-		}
 		f, err := parser.ParseFile(fset, name, nil, 0)
 		if err != nil {
 			t.Fatal(err)
