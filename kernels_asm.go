@@ -20,7 +20,7 @@ type rowArgs struct {
 	linearStride uintptr
 	table        *float32 // row 0 of those chosen by ids
 	tableStride  uintptr
-	limit        uint64         // number of rows in table
+	limit        uint64         // idLimit of ids
 	ids          unsafe.Pointer // uint32 or uint64
 	wide         uint64         // 0: ids have 4 bytes; 1: they have 8
 	cols         int
@@ -60,7 +60,7 @@ type rowArgs struct {
 	posStride uintptr
 	posSpan   uintptr        // bytes; a multiple of posStride
 	posFirst  uintptr        // bytes behind positions of the row that belongs to linear row 0
-	posLimit  uint64         // number of rows in positions, for at
+	posLimit  uint64         // idLimit of at
 	at        unsafe.Pointer // nil, or uint32 or uint64
 	atWide    uint64
 
@@ -587,7 +587,7 @@ func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Mat
 	a.leaveLinear = a.leaveLinear && !writtenAhead(dst, len(ids)+h.more, false)
 	a.positions = &positions.Data[0]
 	a.posStride = uintptr(positions.Stride) * 4
-	a.posLimit = uint64(positions.Rows)
+	a.posLimit = idLimit[P](positions.Rows)
 	a.at, a.atWide = unsafe.Pointer(&at[0]), wide(at)
 	return a.run(opEmbed, len(ids), dst.Cols)
 }

@@ -22,7 +22,7 @@ type bagArgs struct {
 	dstStride   uintptr
 	table       *float32 // row 0
 	tableStride uintptr
-	limit       uint64         // number of rows in table
+	limit       uint64         // idLimit of ids
 	ids         unsafe.Pointer // uint32 or uint64
 	wide        uint64         // 0: ids have 4 bytes; 1: they have 8
 	weights     *float32       // one for each id, for the kernel that has them

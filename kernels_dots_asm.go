@@ -20,7 +20,7 @@ type dotArgs struct {
 	aStride     uintptr
 	table       *float32 // row 0
 	tableStride uintptr
-	limit       uint64         // number of rows in table
+	limit       uint64         // idLimit of ids
 	ids         unsafe.Pointer // uint32 or uint64, or nil: 0, 1, 2, ...
 	wide        uint64         // 0: ids have 4 bytes; 1: they have 8
 	rows        int            // of a

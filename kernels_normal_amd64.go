@@ -115,7 +115,7 @@ func normaliseIDs[I uint32 | uint64](n *forward.Normal, ids []I) (done int) {
 		if n.At != nil {
 			a.at = unsafe.Pointer(&n.At[i])
 		} else if a.posSpan != 0 {
-			a.posFirst = uintptr(i) * a.posStride % a.posSpan
+			a.posFirst = uintptr(i%n.Seq) * a.posStride // within the matrix, where i times a stride need not be within 64 bits
 		}
 		if done := a.do(); done < a.n {
 			return i + done

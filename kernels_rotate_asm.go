@@ -25,7 +25,7 @@ type rotateArgs struct {
 	anglesEnd  uintptr        // bytes of the rows that are counted; a multiple of anglesStride
 	at         unsafe.Pointer // nil, or uint32 or uint64
 	wide       uint64
-	limit      uint64 // number of rows of angles, for at
+	limit      uint64 // idLimit of at
 	rows       int
 	heads      int
 	headStride uintptr // from a head to the next

@@ -118,7 +118,7 @@ type Drop struct {
 var Dropout func(d Drop) (fetched bool)
 
 // DropRows is Dropout of rows that are not next to each other: it sets row i of dst to row at[i] of src with what the mask, whose row 0
-// is that of src, leaves of it. Dst has rows and columns, and all has been checked.
+// is that of src, leaves of it. Dst has rows and columns, and all has been checked, at for good: nobody else may change it.
 var DropRows func(dst, src kernels.Matrix, mask kernels.Mask, at []int)
 
 // Update is a step of an optimizer on rows of Table, one for each row of Grad or each of its Places.
@@ -128,7 +128,7 @@ type Update struct {
 	IDs                  unsafe.Pointer // one uint32 for each, or uint64 if they are Wide; there are some
 	Wide                 bool
 	Grad                 kernels.Matrix
-	Places               []int // the row of Grad for each id, with More behind; nil where these are all rows in their order
+	Places               []int // the row of Grad for each id, with More behind, which nobody else may change; nil where these are all rows in their order
 	Rate, Decay, Epsilon float32
 	Adam                 kernels.AdamStep
 	More                 int  // as of Rows
