@@ -196,7 +196,7 @@ func (b *Bag) forwardAtOnce(dst rowvec.Matrix, in *Input) bool {
 	offsets := in.offsets
 	switch {
 	case in.open:
-		if len(offsets) > fewBags || in.apart("", "dst", dst) != nil {
+		if len(offsets) > fewBags || rowvec.CheckMatrix("", "dst", dst) != nil || in.apart("", "dst", dst) != nil {
 			return false
 		}
 		few[copy(few[:], offsets)] = in.Len()

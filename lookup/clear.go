@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
-	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/forward"
 )
 
@@ -43,16 +42,8 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 			return err
 		}
 	}
-	for k, grad := range grads {
-		if !l.has(k) {
-			continue
-		}
-		if err := check.Shape(op, gradientNames[k], grad, l.rowsOf(k), l.Dim()); err != nil {
-			return err
-		}
-		if err := in.apart(op, gradientNames[k], grad); err != nil {
-			return err
-		}
+	if err := l.checkGradients(op, &grads, &in, rowvec.Matrix{}); err != nil {
+		return err
 	}
 	if l.has(position) {
 		if in.placed {

@@ -399,6 +399,11 @@ func addPasses[I rowvec.ID](calls map[string]func() *misuse.Call, suffix string)
 			return bag(a).Forward(a.dst, weighted(a))
 		}}
 	})
+	calls["Bag.Forward/from"] = func() *misuse.Call { // offsets without the last, so few that the kernel does the checks
+		e, dst, ids, offsets := must(lookup.NewEmbedding(10, dim)), filled(3, dim), []int{1, 2, 3, 4}, []int{0, 2, 2}
+		return &misuse.Call{Args: []misuse.Arg{arg("dst", &dst), arg("ids", &ids), {Name: "offsets", At: &offsets, Kind: "offsets"}},
+			Do: func() error { return must(lookup.NewBag(e, lookup.Sum)).Forward(dst, lookup.RaggedFrom(ids, offsets)) }}
+	}
 	bags("Bag.BackwardSparse", func(a *args) *misuse.Call {
 		pooling = lookup.Sum
 		return &misuse.Call{Args: []misuse.Arg{arg("grad", &a.grad), arg("dOut", &a.dst)}, Do: func() error {
@@ -683,7 +688,13 @@ func TestOverlapOfWhatIsWritten(t *testing.T) {
 	before = slices.Clone(weight.Data)
 	e := must(lookup.FromMatrix(weight, lookup.MaxNorm(1e-3, 2)))
 	bag := must(lookup.NewBag(e, lookup.Sum))
+	shared := must(positional.LearnedFrom(rowvec.Matrix{Rows: 2, Cols: dim, Stride: dim, Data: weight.Data[dim:]}))
+	segments := must(lookup.FromMatrix(rowvec.Matrix{Rows: 1, Cols: dim, Stride: dim, Data: weight.Data[:dim]}))
 	for want, err := range map[string]error{
+		"rowvec: lookup.Layer.Forward: token table overlaps position table": must(lookup.NewLayer(e, shared)).Forward(
+			filled(2, dim), lookup.Sequence([]int{0, 1})),
+		"rowvec: lookup.Layer.Forward: token table overlaps segment table": must(lookup.NewLayer(e, nil, lookup.Segments(segments))).Forward(
+			filled(2, dim), lookup.Sequence([]int{0, 1})),
 		"rowvec: lookup.Embedding.Forward: token table overlaps ids": e.Forward(filled(2, dim), lookup.Sequence(ids)),
 		"rowvec: lookup.Bag.Forward: token table overlaps ids":       bag.Forward(filled(2, dim), lookup.Batch(ids, 1)),
 	} {

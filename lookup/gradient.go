@@ -110,7 +110,7 @@ func (g *Gradient) CheckFinite(on bool) { g.finite = on }
 // NotFiniteError reports an element of a gradient that is infinite or NaN.
 type NotFiniteError struct {
 	Op       string
-	What     string // which gradient of an Embedding or a Layer, such as "position gradient"; "" for a method of one itself
+	What     string // which gradient of an Embedding or a Layer, such as "position gradient"; "" where there is one
 	Row, Col int    // in the table
 	Value    float32
 }

@@ -40,12 +40,12 @@ func (norm *normalisation) make(op string, dim int) (err error) {
 	return err
 }
 
-// apart reports that dst shares memory with a parameter.
-func (norm *normalisation) apart(op string, dst rowvec.Matrix) error {
-	if err := check.Apart(op, "dst", dst, "norm weight", norm.weight); err != nil {
+// apart reports that m, which is about to be written to, shares memory with a parameter.
+func (norm *normalisation) apart(op, name string, m rowvec.Matrix) error {
+	if err := check.Apart(op, name, m, "norm weight", norm.weight); err != nil {
 		return err
 	}
-	return check.Apart(op, "dst", dst, "norm bias", norm.bias)
+	return check.Apart(op, name, m, "norm bias", norm.bias)
 }
 
 func (norm *normalisation) forward(rows rowvec.Matrix) error {

@@ -210,7 +210,7 @@ const normedAtOnce = 4 << 10
 func forwardNormed(l *Layer, dst rowvec.Matrix, in *Input) bool {
 	plain := *l
 	plain.norm.on = false
-	return rowvec.CheckMatrix("", "dst", dst) == nil && l.norm.apart("", dst) == nil && forwardAtOnce(&plain, dst, in) && l.norm.forward(dst) == nil
+	return rowvec.CheckMatrix("", "dst", dst) == nil && l.norm.apart("", "dst", dst) == nil && forwardAtOnce(&plain, dst, in) && l.norm.forward(dst) == nil
 }
 
 // takesAtOnce reports whether a kernel checks what has to be checked of an input, but for its shape, and one worker does it, for
@@ -243,26 +243,21 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 		if p.table, p.stored, err = l.positionTable(op, &in); err != nil {
 			return err
 		}
-		if err := check.Apart(op, "dst", dst, "position table", p.table); err != nil {
-			return err
-		}
 	}
 	if l.segments != nil {
 		if err := in.checkTypes(l.segments.Vocab()); err != nil {
 			return err
 		}
-		if err := check.Apart(op, "dst", dst, "segment table", l.segments.weight); err != nil {
-			return err
-		}
 	}
-	if l.norm.on {
-		if err := l.norm.apart(op, dst); err != nil {
-			return err
-		}
+	if err := p.apart(op, "dst", dst); err != nil {
+		return err
 	}
 
 	if tokens.maxNorm > 0 {
 		if err := in.apart(op, "token table", tokens.weight); err != nil {
+			return err
+		}
+		if err := p.apart(op, "token table", tokens.weight); err != nil {
 			return err
 		}
 		if err := tokens.renormalise(op, in.ids, tokens.parallelElements()); err != nil {
@@ -281,6 +276,22 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 	p.fused = p.normalises()
 	workers := tokens.workersFor(n, tokens.parallelElements())
 	return p.run(op, workers, n, leastRows(tokens.Dim()))
+}
+
+// apart reports that m, which a forward pass writes to, shares memory with what is added to the tokens, or multiplied by.
+func (p *pass) apart(op, name string, m rowvec.Matrix) error {
+	if err := check.Apart(op, name, m, "position table", p.table); err != nil {
+		return err
+	}
+	if p.segments != nil {
+		if err := check.Apart(op, name, m, "segment table", p.segments.weight); err != nil {
+			return err
+		}
+	}
+	if !p.norm.on {
+		return nil
+	}
+	return p.norm.apart(op, name, m)
 }
 
 // onceElements is the size of the positions, 4 MiB, up to which a call computes them once for all of its sequences and
