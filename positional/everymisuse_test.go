@@ -112,6 +112,7 @@ func addNew(calls map[string]func() *misuse.Call) {
 			{Name: "scaling=(*YaRN)(nil)", Do: func() { scaling = (*YaRN)(nil) }},
 			odd("base NaN", Frequencies{math.NaN(), ones, 1}), odd("base 1", Frequencies{1, ones, 1}),
 			odd("amplitude NaN", Frequencies{2, ones, math.NaN()}), odd("amplitude 1e300", Frequencies{2, ones, 1e300}),
+			odd("amplitude 1e-300", Frequencies{2, ones, 1e-300}),
 			odd("3 multipliers", Frequencies{2, ones[:3], 1}), odd("no multipliers", Frequencies{2, []float64{}, 1}),
 			odd("multiplier -1", Frequencies{2, []float64{1, 1, 1, -1}, 1}),
 			odd("multiplier NaN", Frequencies{2, []float64{math.NaN(), 1, 1, 1}, 1}),

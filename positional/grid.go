@@ -52,6 +52,9 @@ func NewGrid(height, width, dim int, options ...GridOption) (*Grid, error) {
 	if err := check.AtLeast(op, "class tokens", g.classTokens, 0); err != nil {
 		return nil, err
 	}
+	if err := check.Room(op, "class tokens", g.classTokens, 4); err != nil {
+		return nil, err
+	}
 	if err := checkGrid(op, g.classTokens, "height", height, "width", width); err != nil {
 		return nil, err
 	}

@@ -48,6 +48,9 @@ func NewRelativeBias(heads, buckets, maxDistance int, bidirectional bool, seed u
 	if err := checkBuckets(op, "buckets", buckets, maxDistance, bidirectional); err != nil {
 		return nil, err
 	}
+	if err := check.Room(op, "heads", heads, buckets); err != nil {
+		return nil, err
+	}
 	table, err := check.NewTable(op, "buckets", buckets, heads)
 	if err != nil {
 		return nil, err

@@ -484,16 +484,19 @@ func TestScoreErrors(t *testing.T) {
 			t.Errorf("%s: something was written", want)
 		}
 	}
-	for name, do := range map[string]func() error{ // whose limits depend on the size of an int
-		"heads":      func() error { _, err := NewALiBi(math.MaxInt); return err },
-		"buckets":    func() error { _, err := NewRelativeBias(math.MaxInt/4, 8, 16, true, 1); return err },
-		"queries":    func() error { return a.AddTo(x, math.MaxInt, 0, 0) },
-		"queryStart": func() error { return a.AddTo(x, 6, math.MaxInt-5, 0) },
-		"keyStart":   func() error { return a.AddTo(x, 6, 0, math.MaxInt-4) },
+	for _, c := range []struct { // whose limits depend on the size of an int
+		name string
+		do   func() error
+	}{
+		{"heads", func() error { _, err := NewALiBi(math.MaxInt); return err }},
+		{"heads", func() error { _, err := NewRelativeBias(math.MaxInt/4, 8, 16, true, 1); return err }},
+		{"queries", func() error { return a.AddTo(x, math.MaxInt, 0, 0) }},
+		{"queryStart", func() error { return a.AddTo(x, 6, math.MaxInt-5, 0) }},
+		{"keyStart", func() error { return a.AddTo(x, 6, 0, math.MaxInt-4) }},
 	} {
-		err, ok := do().(*rowvec.ShapeError)
-		if !ok || err.What != name || err.Rule != "at most " {
-			t.Errorf("%s: %v", name, err)
+		err, ok := c.do().(*rowvec.ShapeError)
+		if !ok || err.What != c.name || err.Rule != "at most " {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	if err := a.AddTo(x, 6, math.MaxInt-6, math.MaxInt-5); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -262,8 +263,8 @@ func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
 	switch {
 	case !(f.Base > 1 && f.Base <= math.MaxFloat64):
 		return refuse("base", f.Base, "a finite one above 1")
-	case !(math.Abs(f.Amplitude) <= math.MaxFloat32):
-		return refuse("amplitude", f.Amplitude, "one that is finite as a float32")
+	case !(math.Abs(f.Amplitude) <= math.MaxFloat32) || float32(f.Amplitude) == 0:
+		return refuse("amplitude", f.Amplitude, "one that is finite and not 0 as a float32")
 	case len(f.Multipliers) == 0:
 		f.Multipliers = nil
 		return f, nil
@@ -343,6 +344,9 @@ func (r *Rotary) rotateFew(dst, src rowvec.Matrix, heads, seq, start int, invers
 	rotation := rowvec.Rotation{Heads: heads, Interleaved: r.interleaved, Inverse: inverse}
 	if r.table.Rows > 0 {
 		return start <= r.table.Rows-seq && rowvec.Rotate(dst, src, rotation, r.table, start, seq) == nil
+	}
+	if high, n := bits.Mul64(uint64(seq), uint64(r.dim)); high > 0 || n > uint64(len(dst.Data)) {
+		return false // no such matrix, and there may be no room for its angles
 	}
 	angles, buffer := scratch(seq, r.dim)
 	defer angleBuffers.Put(buffer)

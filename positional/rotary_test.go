@@ -400,7 +400,7 @@ func TestRotaryErrors(t *testing.T) {
 		"no scaling": {new(4, Scaled(nil)), ""},
 		"its base":   {new(4, Scaled(fixed{Base: 1, Amplitude: 1})), "rowvec: positional.NewRotary: base of fixed is 1, want a finite one above 1"},
 		"its amplitude": {new(4, Scaled(fixed{Base: 2, Amplitude: math.Inf(1)})),
-			"rowvec: positional.NewRotary: amplitude of fixed is +Inf, want one that is finite as a float32"},
+			"rowvec: positional.NewRotary: amplitude of fixed is +Inf, want one that is finite and not 0 as a float32"},
 		"its multiplier": {new(4, Scaled(fixed{2, []float64{1, -1}, 1})), "rowvec: positional.NewRotary: multiplier of fixed is -1, want a finite one of at least 0"},
 		"multipliers":    {new(4, Scaled(fixed{2, []float64{1}, 1})), "rowvec: positional.NewRotary: number of multipliers is 1, want 2"},
 
