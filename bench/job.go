@@ -119,7 +119,7 @@ type job struct {
 func layerReport(s settings, stderr io.Writer, sides func(*model) []side) (*report, error) {
 	ids, name, err := readText(s.text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (-text names another)", err)
 	}
 	text := ids
 	if s.quick {

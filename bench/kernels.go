@@ -31,16 +31,15 @@ var short = strings.NewReplacer("/", " ", "dist=", "", "cache=", "")
 func runKernels(args []string, stdout, stderr io.Writer) int {
 	flags := newFlags("bench kernels", kernelsUsage, stderr)
 	rounds := flags.Int("rounds", 11, "measure this many `rounds`")
-	match := flags.String("match", "", "only cases whose name matches `regexp`, such as Gather/vocab=50257")
+	pattern := matchFlag(flags, "only cases whose name matches `regexp`, such as Gather/vocab=50257")
 	if status, done := parse(flags, args); done {
 		return status
 	}
-	pattern, err := regexp.Compile(*match)
-	if err != nil || *rounds < 1 {
-		fmt.Fprintln(stderr, "bench: -match must be a regular expression and -rounds at least 1")
+	if *rounds < 1 {
+		fmt.Fprintln(stderr, "bench: -rounds must be at least 1")
 		return 2
 	}
-	return exit(compareKernels(*rounds, pattern, stdout, stderr), stderr)
+	return exit(compareKernels(*rounds, *pattern, stdout, stderr), stderr)
 }
 
 func compareKernels(rounds int, match *regexp.Regexp, w, stderr io.Writer) error {

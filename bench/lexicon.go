@@ -110,9 +110,9 @@ func (u units) asWord(name string) (word string, ok bool) {
 	return name, true
 }
 
-// show returns a unit for the eye: the spaces of tokens count.
+// show returns a unit for the eye: the spaces of tokens count, and a file from elsewhere may have anything for a word.
 func (u units) show(name string) string {
-	if u == gpt2Tokens {
+	if u == gpt2Tokens || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(name)
 	}
 	return name

@@ -51,8 +51,8 @@ func runLookup(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "bench: -seq must be from 1 to %s and -dim from 1 to %s\n", thousands(mostCount), thousands(mostDim))
 		return 2
 	}
-	if s.workers < 1 || s.rounds < 1 {
-		fmt.Fprintln(stderr, "bench: -workers and -rounds must be at least 1")
+	if s.rounds < 1 || s.workers < 1 || s.workers > mostWorkers {
+		fmt.Fprintf(stderr, "bench: -rounds must be at least 1 and -workers from 1 to %s\n", thousands(mostWorkers))
 		return 2
 	}
 	if *quick {
@@ -202,7 +202,10 @@ func measureLookups(s lookups, stderr io.Writer) (*lookupReport, error) {
 	for _, v := range s.vocabs {
 		need += int64(v)*int64(s.dim)*floatBytes + pool*4
 	}
-	if machine, known := thisRAM(); known && need > machine.Free || need > math.MaxInt {
+	if need > math.MaxInt {
+		return nil, fmt.Errorf("tables, ids and outputs of these sizes take %s, more than there are addresses for", megabytes(need))
+	}
+	if machine, known := thisRAM(); known && need > machine.Free {
 		return nil, fmt.Errorf("tables, ids and outputs of these sizes take %s, and %s are free", megabytes(need), megabytes(machine.Free))
 	}
 

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -92,6 +93,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return runLayer(args, stdout, stderr, sidesOf)
 }
 
+// mostWorkers is how many lookup.Workers uses at most.
+const mostWorkers = 1024
+
 // runLayer is the main job; sides are the implementations to compare, the yardstick first.
 func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side) int {
 	var s settings
@@ -106,8 +110,8 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 	if status, done := parse(flags, args); done {
 		return status
 	}
-	if s.batch < 1 || s.rounds < 1 || s.workers < 1 {
-		fmt.Fprintln(stderr, "bench: -batch, -rounds and -workers must be at least 1")
+	if s.batch < 1 || s.rounds < 1 || s.workers < 1 || s.workers > mostWorkers {
+		fmt.Fprintf(stderr, "bench: -batch and -rounds must be at least 1 and -workers from 1 to %s\n", thousands(mostWorkers))
 		return 2
 	}
 	if s.plots != "" {
@@ -135,6 +139,16 @@ func newFlags(name, usage string, stderr io.Writer) *flag.FlagSet {
 		flags.PrintDefaults()
 	}
 	return flags
+}
+
+// matchFlag adds -match to flags. Without it, everything matches.
+func matchFlag(flags *flag.FlagSet, usage string) *(*regexp.Regexp) {
+	match := regexp.MustCompile("")
+	flags.Func("match", usage, func(s string) (err error) {
+		match, err = regexp.Compile(s)
+		return err
+	})
+	return &match
 }
 
 // parse parses args; done says that there is nothing left to do but to exit with status.

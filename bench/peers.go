@@ -34,22 +34,23 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 	name := flags.String("python", "python3", "the Python `interpreter` that has NumPy or PyTorch")
 	flags.IntVar(&c.Rounds, "rounds", 11, "measure this many `rounds`")
 	flags.IntVar(&c.Workers, "workers", 1, "`threads` of NumPy and PyTorch, goroutines of rowvec's layers")
-	match := flags.String("match", "", "only cases whose name matches `regexp`, such as Gather/vocab=50257")
+	match := matchFlag(flags, "only cases whose name matches `regexp`, such as Gather/vocab=50257")
 	brief := flags.Bool("brief", false, "print one line for each case, with the best of each library")
 	train := flags.Bool("skipgram", true, "train skip-gram too, if \"SkipGram\" matches -match")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if status, done := parse(flags, args); done {
 		return status
 	}
-	var err error
-	if c.match, err = regexp.Compile(*match); err != nil || c.Rounds < 1 || c.Workers < 1 {
-		fmt.Fprintln(stderr, "bench: -match must be a regular expression, -rounds and -workers at least 1")
+	if c.Rounds < 1 || c.Workers < 1 || c.Workers > mostWorkers {
+		fmt.Fprintf(stderr, "bench: -rounds must be at least 1 and -workers from 1 to %s\n", thousands(mostWorkers))
 		return 2
 	}
+	c.match = *match
 	*train = *train && c.match.MatchString("SkipGram")
 	if c.total() == 0 && !*train {
 		return exit(fmt.Errorf("no case matches %q", c.match), stderr)
 	}
+	var err error
 	if c.python, err = startPython(*name, c.Workers); err != nil {
 		return exit(err, stderr)
 	}

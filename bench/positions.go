@@ -36,8 +36,8 @@ func runPositions(args []string, stdout, stderr io.Writer) int {
 	if status, done := parse(flags, args); done {
 		return status
 	}
-	if *workers < 1 {
-		fmt.Fprintln(stderr, "bench: -workers must be at least 1")
+	if *workers < 1 || *workers > mostWorkers {
+		fmt.Fprintf(stderr, "bench: -workers must be from 1 to %s\n", thousands(mostWorkers))
 		return 2
 	}
 	o := orderSettings{steps: orderSteps, checks: orderChecks, seed: *seed, workers: *workers}

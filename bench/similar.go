@@ -97,8 +97,8 @@ func similar(from string, words []string, n int, analogy bool) ([]neighbours, un
 	return all, u, nil
 }
 
-// find returns the row of a word: as it is, or in lower case; of tokens first the one that begins a word, unless it is in
-// quotation marks.
+// find returns the row of a word: as it is, in lower case, or else whatever case it has there; of tokens first the one that
+// begins a word, unless it is in quotation marks.
 func (t *trained) find(word, path string) (int, error) {
 	spellings := []string{word, strings.ToLower(word)}
 	if t.origin.Units == gpt2Tokens {
@@ -107,9 +107,11 @@ func (t *trained) find(word, path string) (int, error) {
 			spellings = []string{exact}
 		}
 	}
-	for _, name := range spellings {
-		if row := slices.Index(t.names, name); row >= 0 {
-			return row, nil
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, name := range spellings {
+			if row := slices.IndexFunc(t.names, func(other string) bool { return same(name, other) }); row >= 0 {
+				return row, nil
+			}
 		}
 	}
 	if near := t.spelledLike(word); len(near) > 0 {

@@ -22,7 +22,7 @@ func readText(file string) (ids []uint, name string, err error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, "", fmt.Errorf("no text to work on: %w (-text names another)", err)
+		return nil, "", fmt.Errorf("no text to work on: %w", err)
 	}
 	codec, err := tokenizer.Get(tokenizer.R50kBase)
 	if err != nil {
@@ -42,7 +42,7 @@ func readText(file string) (ids []uint, name string, err error) {
 func opticks() (file string, err error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		return "", fmt.Errorf("no Go installation to take a text from: %w (-text names another)", err)
+		return "", fmt.Errorf("no Go installation to take a text from: %w", err)
 	}
 	return filepath.Join(strings.TrimSpace(string(goroot)), "src", "testdata", "Isaac.Newton-Opticks.txt"), nil
 }

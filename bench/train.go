@@ -121,7 +121,7 @@ type trainReport struct {
 	Seconds   float64      `json:"seconds"` // of this run, without what comes before and after the training
 	Centres   int          `json:"centres"` // in these seconds
 	Pairs     int          `json:"pairs"`
-	HeldPairs int          `json:"held_out_pairs"` // 0 for a text that is too short to hold some of it out
+	HeldPairs int          `json:"held_out_pairs"` // 0 where training was interrupted, or a text is too short to hold some of it out
 	HeldLoss  float64      `json:"held_out_loss"`  // nats for a neighbour
 	Unigram   float64      `json:"unigram_loss"`
 	Precision *precision   `json:"precision,omitempty"`
@@ -245,7 +245,7 @@ func (s *trainSettings) read() (*lexicon, error) {
 	if file == "" {
 		var err error
 		if file, err = opticks(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; name a text", err)
 		}
 	}
 	text, err := os.ReadFile(file)
@@ -289,11 +289,11 @@ func (t *trained) resume(path string, c *course) error {
 	if _, err := lookup.Load(path, t.tensors); err != nil {
 		return err
 	}
-	for c.steps < then.Steps && c.pass < t.origin.Passes {
+	for c.steps < then.Steps && c.pass < then.Passes {
 		c.next()
 	}
-	if c.steps < then.Steps || c.pass == t.origin.Passes {
-		return fmt.Errorf("%s has had its %d passes: -passes has to be greater", path, then.Passes)
+	if done := c.done(); done >= float64(now.Passes) {
+		return fmt.Errorf("%s has had %.1f passes: -passes has to be greater", path, done)
 	}
 	return nil
 }
@@ -415,8 +415,9 @@ func (t *trained) neighbours(c *corpus, workers int) ([]neighbours, error) {
 			places = append(places, i)
 		}
 	}
+	all := []neighbours{}
 	if len(places) == 0 {
-		return nil, nil
+		return all, nil
 	}
 	table, _ := t.tensor(vectorsName)
 	f, err := newFinder(table, rows, workers)
@@ -427,7 +428,6 @@ func (t *trained) neighbours(c *corpus, workers int) ([]neighbours, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []neighbours
 	for k, place := range places {
 		n := neighbours{Token: t.names[rows[place]]}
 		ids, scores := found.Of(k)
@@ -485,18 +485,18 @@ func (r *trainReport) table() string {
 			from = " -from " + shellWord(r.File)
 		}
 		word, _ := r.Units.asWord(r.Nearest[0].Token)
-		fmt.Fprintf(&b, " More of them: go run ./bench similar%s %s", from, word)
+		fmt.Fprintf(&b, " More of them: go run ./bench similar%s %s", from, shellWord(word))
 	}
 	b.WriteByte('\n')
 	return b.String()
 }
 
-// shellWord quotes a path for a shell, if it has to be.
-func shellWord(path string) string {
-	if strings.IndexFunc(path, func(r rune) bool {
+// shellWord quotes a path or a word for a shell, if it has to be.
+func shellWord(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+:,@%", r)
 	}) < 0 {
-		return path
+		return s
 	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -227,6 +227,10 @@ func TestResume(t *testing.T) {
 		if got, err := os.ReadFile(part); err != nil || bytes.Equal(got, want) {
 			t.Fatalf("error %v, or nothing has been left to do", err)
 		}
+		if r.Done >= 1 {
+			had := fmt.Sprintf("has had %.1f passes", r.Done)
+			fail(t, 1, had, append(slices.Clone(args), part, "-resume", "-passes", "1")...)
+		}
 		succeed(t, append(args, part, "-resume")...)
 		if got, err := os.ReadFile(part); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("interrupted after %d steps, and the file is another; error %v", steps, err)
@@ -237,8 +241,8 @@ func TestResume(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"has had its 3 passes: -passes has to be greater", nil},
-		{"has had its 3 passes", []string{"-passes", "1"}},
+		{"has had 3.0 passes: -passes has to be greater", nil},
+		{"has had 3.0 passes", []string{"-passes", "1"}},
 		{"comes of a training with -dim 12 and not 13", []string{"-dim", "13"}},
 		{"with -window 5 and not 6", []string{"-window", "6"}},
 		{"with -seed 1 and not 2", []string{"-seed", "2"}},
@@ -438,7 +442,8 @@ func TestSimilarMisuse(t *testing.T) {
 		fail(t, 1, x.want, "similar", "-from", bad, "red")
 		fail(t, 1, x.want, "train", "-resume", "-o", bad, fable(t, 1000), "-dim", "4")
 	}
-	vectors := lookup.Parameter{Name: vectorsName, Value: newMatrix(2, 3)}
+	vectors, wild := lookup.Parameter{Name: vectorsName, Value: newMatrix(2, 3)}, lookup.Parameter{Name: vectorsName, Value: newMatrix(2, 3)}
+	wild.Value.Row(1)[2] = float32(math.NaN())
 	for _, x := range []struct {
 		want     string
 		tensors  []lookup.Parameter
@@ -451,6 +456,7 @@ func TestSimilarMisuse(t *testing.T) {
 			map[string]string{namesKey: "[]"}},
 		{"origin", []lookup.Parameter{vectors}, map[string]string{namesKey: `["a","b"]`, originKey: "?"}},
 		{`no tensor "vectors"`, []lookup.Parameter{{Name: "weight", Value: newMatrix(2, 3)}}, nil},
+		{`bad: the vector of "b" is not finite`, []lookup.Parameter{wild}, map[string]string{namesKey: `["a","b"]`}},
 	} {
 		if err := lookup.Save(bad, x.tensors, x.metadata); err != nil {
 			t.Fatal(err)
@@ -465,6 +471,13 @@ func TestSimilarMisuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := succeed(t, "similar", "-from", bad, "a"), "a\n  b                    0.000\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	// A name that no train has written is found in any case, and nothing in it gets to a terminal.
+	if err := lookup.Save(bad, []lookup.Parameter{vectors}, map[string]string{namesKey: `["Red","\u001b[31m"]`}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := succeed(t, "similar", "-from", bad, "rED"), "Red\n  \"\\x1b[31m\"           0.000\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -100,6 +100,11 @@ func loadTrained(path string) (*trained, error) {
 	if len(t.names) != table.Rows || table.Rows == 0 || table.Cols == 0 {
 		return nil, problem("it holds %d names for a table of shape [%d, %d]", len(t.names), table.Rows, table.Cols)
 	}
+	for i, name := range t.names {
+		if slices.ContainsFunc(table.Row(i), func(x float32) bool { return x-x != 0 }) {
+			return nil, problem("the vector of %q is not finite", name)
+		}
+	}
 	if from, has := metadata[originKey]; has {
 		if err := json.Unmarshal([]byte(from), &t.origin); err != nil {
 			return nil, problem("the origin in its metadata is not to be read: %v", err)
