@@ -261,6 +261,7 @@ func TestSegmentMisuse(t *testing.T) {
 	}{
 		{forwards, "dst overlaps segment table", layer.Forward(rowvec.Matrix{Rows: 2, Cols: dim, Data: segments.Weight().Data, Stride: dim},
 			lookup.Sequence([]int{0, 0}))},
+		{forwards, "dst overlaps norm weight", layer.Forward(layer.Parameters()[3].Value, one)},
 		{forwards, "dst overlaps norm weight", single.Forward(single.Parameters()[1].Value, one)},
 		{forwards, "dst overlaps norm bias", single.Forward(single.Parameters()[2].Value, one)},
 		{forwards, "dst overlaps types", layer.Forward(dst, in.Types(shared))},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -345,8 +344,8 @@ func (r *Rotary) rotateFew(dst, src rowvec.Matrix, heads, seq, start int, invers
 	if r.table.Rows > 0 {
 		return start <= r.table.Rows-seq && rowvec.Rotate(dst, src, rotation, r.table, start, seq) == nil
 	}
-	if high, n := bits.Mul64(uint64(seq), uint64(r.dim)); high > 0 || n > uint64(len(dst.Data)) {
-		return false // no such matrix, and there may be no room for its angles
+	if rowvec.CheckMatrix("", "dst", dst) != nil {
+		return false // there may be no room for the angles of what is no matrix
 	}
 	angles, buffer := scratch(seq, r.dim)
 	defer angleBuffers.Put(buffer)
