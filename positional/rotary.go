@@ -344,8 +344,8 @@ func (r *Rotary) rotateFew(dst, src rowvec.Matrix, heads, seq, start int, invers
 	if r.table.Rows > 0 {
 		return start <= r.table.Rows-seq && rowvec.Rotate(dst, src, rotation, r.table, start, seq) == nil
 	}
-	if rowvec.CheckMatrix("", "dst", dst) != nil {
-		return false // there may be no room for the angles of what is no matrix
+	if r.dim > len(dst.Data) || uint64(seq)*uint64(r.dim) > uint64(len(dst.Data)) {
+		return false // no matrix, and there may be no room for its angles
 	}
 	angles, buffer := scratch(seq, r.dim)
 	defer angleBuffers.Put(buffer)
