@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/rowvec/rowvec/bench/picture"
+	crew "github.com/rowvec/rowvec/internal/work"
 )
 
 // command is what the first argument can name.
@@ -94,7 +95,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // mostWorkers is how many lookup.Workers uses at most.
-const mostWorkers = 1024
+const mostWorkers = crew.Most
 
 // runLayer is the main job; sides are the implementations to compare, the yardstick first.
 func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side) int {

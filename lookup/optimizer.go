@@ -56,9 +56,8 @@ type Adam struct {
 // of the table alone for which there is no gradient: each of the others is first multiplied by 1-Rate*WeightDecay. Its running
 // means are those of rowvec.UpdateAdam, as of PyTorch's SparseAdam, in which what is infinite becomes NaN with the next step: the
 // mean of squares, and so the weight, from an element of a gradient of 1.85e19 on, after which weights of PyTorch's AdamW stay
-// finite. A
-// WeightDecay of 0 is none; PyTorch's default is 0.01. The other fields are those of Adam, but Epsilon is added after the
-// correction of bias: Adam would have to be given Epsilon*sqrt(1-Beta2^t) in step t for that.
+// finite. A WeightDecay of 0 is none; PyTorch's default is 0.01. The other fields are those of Adam, but Epsilon is added
+// after the correction of bias: Adam would have to be given Epsilon*sqrt(1-Beta2^t) in step t for that.
 type AdamW struct {
 	Rate         float64
 	Beta1, Beta2 float64

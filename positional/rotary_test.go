@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -467,6 +468,25 @@ func TestRotaryString(t *testing.T) {
 		if r := rotary(t, 8, options...); r.String() != want || r.Dim() != 8 {
 			t.Errorf("%v of dim %d, want %s", r, r.Dim(), want)
 		}
+	}
+}
+
+// TestRotaryOfNoMatrix: a few rows without elements are refused before there is room for their angles, which would be 64 MiB.
+func TestRotaryOfNoMatrix(t *testing.T) {
+	r, err := NewRotary(1<<16, Workers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := rowvec.Matrix{Rows: 256, Cols: r.Dim(), Stride: r.Dim()}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = r.Apply(m, m, 1, m.Rows, 0)
+	runtime.ReadMemStats(&after)
+	if shape := (*rowvec.ShapeError)(nil); !errors.As(err, &shape) {
+		t.Errorf("error %v", err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("%d bytes for it", n)
 	}
 }
 
