@@ -471,22 +471,24 @@ func TestRotaryString(t *testing.T) {
 	}
 }
 
-// TestRotaryOfNoMatrix: a few rows without elements are refused before there is room for their angles, which would be 64 MiB.
+// TestRotaryOfNoMatrix: a few rows of too few elements are refused before there is room for their angles, which would be 64 MiB.
 func TestRotaryOfNoMatrix(t *testing.T) {
 	r, err := NewRotary(1<<16, Workers(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := rowvec.Matrix{Rows: 256, Cols: r.Dim(), Stride: r.Dim()}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	err = r.Apply(m, m, 1, m.Rows, 0)
-	runtime.ReadMemStats(&after)
-	if shape := (*rowvec.ShapeError)(nil); !errors.As(err, &shape) {
-		t.Errorf("error %v", err)
-	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
-		t.Errorf("%d bytes for it", n)
+	for _, data := range [][]float32{nil, make([]float32, r.Dim())} {
+		m := rowvec.Matrix{Rows: 256, Cols: r.Dim(), Stride: r.Dim(), Data: data}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err = r.Apply(m, m, 1, m.Rows, 0)
+		runtime.ReadMemStats(&after)
+		if shape := (*rowvec.ShapeError)(nil); !errors.As(err, &shape) {
+			t.Errorf("%d elements: error %v", len(data), err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+			t.Errorf("%d elements: %d bytes", len(data), n)
+		}
 	}
 }
 
