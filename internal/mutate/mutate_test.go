@@ -141,7 +141,7 @@ TEXT ·sumAVX2(SB), NOSPLIT, $0-24
 	MOVQ n+8(FP), CX
 	XORL AX, AX
 	PREFETCHT1 (SI)
-	MOVQ $7, DX
+	MOVQ $-7, DX
 loop:
 	ADDQ (SI), AX
 	ADDQ $8, SI
@@ -213,27 +213,27 @@ func TestPreemption(t *testing.T) { t.Error("is not to be run") }
 		}
 	}
 
-	// The operand of MOVQ $7 matters to nobody; DECQ leaves the only flags that spin looks at.
-	status, report, enough := try(options{match: "MOVQ .7|ADDQ .*NOP|ADDQ .8, SI .*(9|SUBQ)|spin.*(DECQ .*NOP|JNE .*NOP)|PREFETCH|JNE", least: 90})
+	// The operand of MOVQ $-7 matters to nobody; DECQ leaves the only flags that spin looks at.
+	status, report, enough := try(options{match: "MOVQ .-7|ADDQ .*NOP|ADDQ .8, SI .*(9|SUBQ)|spin.*(DECQ .*NOP|JNE .*NOP)|PREFETCH|JNE", least: 90})
 	check(status, map[string]string{
-		"toy_amd64.s:8 MOVQ $7, DX => MOVQ $8, DX":  survived,
-		"toy_amd64.s:10 ADDQ (SI), AX => NOP":       failed,
-		"toy_amd64.s:11 ADDQ $8, SI => SUBQ $8, SI": failed,
-		"toy_amd64.s:20 DECQ CX => NOP":             tooLong,
-		"toy_amd64.s:21 JNE spin => NOP":            survived,
-		"toy_amd64.s:7 PREFETCHT1 (SI) => NOP":      equivalent,
-		"toy_amd64.s:13 JNE loop => JEQ loop":       failed,
-		"toy_amd64.s:8 MOVQ $7, DX => MOVL $7, DX":  survived,
-		"toy_amd64.s:8 MOVQ $7, DX => NOP":          survived,
-		"toy_amd64.s:11 ADDQ $8, SI => ADDQ $9, SI": failed,
-		"toy_amd64.s:11 ADDQ $8, SI => NOP":         failed,
-		"toy_amd64.s:21 JNE spin => JEQ spin":       survived,
-		"toy_amd64.s:13 JNE loop => NOP":            failed,
+		"toy_amd64.s:8 MOVQ $-7, DX => MOVQ $(-7+1), DX": survived,
+		"toy_amd64.s:10 ADDQ (SI), AX => NOP":            failed,
+		"toy_amd64.s:11 ADDQ $8, SI => SUBQ $8, SI":      failed,
+		"toy_amd64.s:20 DECQ CX => NOP":                  tooLong,
+		"toy_amd64.s:21 JNE spin => NOP":                 survived,
+		"toy_amd64.s:7 PREFETCHT1 (SI) => NOP":           equivalent,
+		"toy_amd64.s:13 JNE loop => JEQ loop":            failed,
+		"toy_amd64.s:8 MOVQ $-7, DX => MOVL $-7, DX":     survived,
+		"toy_amd64.s:8 MOVQ $-7, DX => NOP":              survived,
+		"toy_amd64.s:11 ADDQ $8, SI => ADDQ $9, SI":      failed,
+		"toy_amd64.s:11 ADDQ $8, SI => NOP":              failed,
+		"toy_amd64.s:21 JNE spin => JEQ spin":            survived,
+		"toy_amd64.s:13 JNE loop => NOP":                 failed,
 	})
 	if enough {
 		t.Error("fewer than 90 percent are caught, and that was enough")
 	}
-	for _, part := range []string{"toy_amd64.s:8 sumAVX2 (avx2): MOVQ $7, DX  =>  MOVQ $8, DX", "a prefetch changes no result"} {
+	for _, part := range []string{"toy_amd64.s:8 sumAVX2 (avx2): MOVQ $-7, DX  =>  MOVQ $(-7+1), DX", "a prefetch changes no result"} {
 		if !strings.Contains(report, part) {
 			t.Errorf("the report has no %q:\n%s", part, report)
 		}
