@@ -3,6 +3,7 @@ package fuzz
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -92,6 +93,8 @@ func FuzzRotary(f *testing.F) {
 		in.Flags |= manyIDs
 		in.N *= 9
 		f.Add(in.bytes())
+		in.Flags, in.Start, in.Scale = in.Flags|variant, kind<<2, in.Scale|uint32(kind) // and of several axes
+		f.Add(in.bytes())
 	}
 	fuzz(f, func(t *trial) {
 		n, _, seq, _ := t.sequences(t.count())
@@ -107,6 +110,22 @@ func FuzzRotary(f *testing.F) {
 		scalings := []positional.Scaling{nil, positional.Linear{Factor: 3}, positional.YaRN{Factor: 8, Original: 50},
 			positional.DynamicNTK{Factor: 2, Original: 100}}
 		options = append(options, positional.Scaled(scalings[t.in.Shift%4]))
+		axes, axisOf := 1, make([]int, rotated/2) // of each pair
+		if sharing := t.in.Start >> 2 % 4; t.in.has(variant) && sharing > 0 && rotated > 2 {
+			axes = 2
+			first := 1 + int(t.in.Start>>4)%(rotated/2-1)
+			share := [...]func(...int) positional.RotaryOption{positional.Sections, positional.InterleavedSections, positional.Axial}
+			options = append(options, share[sharing-1](first, rotated/2-first))
+			for i := range axisOf {
+				both := min(first, rotated/2-first) // turns in which both axes get a pair
+				switch {
+				case sharing == 2 && i < 2*both:
+					axisOf[i] = i % 2
+				case sharing == 2 && first == both || sharing != 2 && i >= first:
+					axisOf[i] = 1
+				}
+			}
+		}
 		r, err := positional.NewRotary(rotated, options...)
 		if err != nil {
 			panic(err)
@@ -138,9 +157,20 @@ func FuzzRotary(f *testing.F) {
 		} else {
 			t.checkSequences(n, start, seq, math.MaxInt)
 		}
-		positions := make([]int, n)
-		for i, p := range at {
-			positions[i] = start + p
+		places := [][]int{at, slices.Clone(at)}[:axes] // on each axis
+		if axes > 1 {
+			t.op = strings.TrimSuffix(t.op, "At") + "Axes"
+			for i := range places[1] {
+				if mix(t.in.Seed*7+uint32(i))%4 == 0 {
+					places[1][i] = int(mix(t.in.Seed*5+uint32(i)) % uint32(rows))
+				}
+			}
+		}
+		positions := make([][]int, axes)
+		for a := range positions {
+			for _, p := range places[a] {
+				positions[a] = append(positions[a], start+p)
+			}
 		}
 		t.checkShape(dim >= rotated)
 		if extent(*dst) > 0 && extent(*src) > 0 && (&dst.Data[0] != &src.Data[0] || dst.Stride != src.Stride) {
@@ -149,10 +179,14 @@ func FuzzRotary(f *testing.F) {
 		t.call = kernel{
 			func() error {
 				switch {
+				case axes > 1 && rotation.Inverse:
+					return r.BackwardAxes(*dst, *src, heads, positions)
+				case axes > 1:
+					return r.ApplyAxes(*dst, *src, heads, positions)
 				case t.in.has(variant) && rotation.Inverse:
-					return r.BackwardAt(*dst, *src, heads, positions)
+					return r.BackwardAt(*dst, *src, heads, positions[0])
 				case t.in.has(variant):
-					return r.ApplyAt(*dst, *src, heads, positions)
+					return r.ApplyAt(*dst, *src, heads, positions[0])
 				case rotation.Inverse:
 					return r.Backward(*dst, *src, heads, seq, start)
 				}
@@ -167,7 +201,14 @@ func FuzzRotary(f *testing.F) {
 				if err := r.Angles(angles, start); err != nil {
 					panic(err)
 				}
-				kernels.RotateAt(*dst, *src, rotation, angles, at)
+				each, _ := rowvec.NewMatrix(n, rotated) // of each row
+				for i := range n {
+					for j, a := range axisOf {
+						of := angles.Row(places[a][i])
+						each.Row(i)[j], each.Row(i)[rotated/2+j] = of[j], of[rotated/2+j]
+					}
+				}
+				kernels.Rotate(*dst, *src, rotation, each, 0, n)
 			},
 		}
 	})

@@ -248,6 +248,14 @@ func Example_cuSeqlens() {
 	// Output: [0 1 2 0 1] <nil>
 }
 
+// position_ids, rope_deltas = get_rope_index(input_ids, image_grid_thw) of Qwen2-VL
+func Example_getRopeIndex() {
+	at := [][]int{make([]int, 7), make([]int, 7), make([]int, 7)} // a word, 2 x 2 patches behind the merger, two words
+	next, err := positional.CountGrids(at, 0, []int{1}, []int{1, 2, 2}, []int{2})
+	fmt.Println(at, next-7, err) // for Rotary.ApplyAxes
+	// Output: [[0 1 1 1 1 3 4] [0 1 1 2 2 3 4] [0 1 2 1 2 3 4]] -2 <nil>
+}
+
 // embeddings.interpolate_pos_encoding(...), from 14 x 14 patches to 24 x 24; corners keep their vectors here, as with
 // align_corners=True of F.interpolate, where most code has False
 func Example_interpolatePosEncoding() {

@@ -149,3 +149,113 @@ func CountRagged(at, offsets, past []int) error {
 	}
 	return nil
 }
+
+// CountGrids sets at to the positions on several axes of tokens of texts, images and videos, one behind the other, as
+// Qwen2-VL counts them for Rotary.ApplyAxes, and returns the position of the token that comes next.
+//
+// A span of one number is so many tokens of a text: each is at the next position, on every axis. A span of a number for
+// each axis, such as 1, 24 and 32 for time, height and width, is a grid of so many places on each, the last axis fastest: the
+// first token is at the next position on every axis, and the others as many places from it as they are. What follows is at one
+// more than the greatest position so far, on any axis. (Later versions of transformers do not count the axis of time there,
+// which matters where a video has more frames than rows and columns.) An encoder that sees one image has no spans but its grid.
+//
+// at has a list for each axis, with an element for each token, and the first position is start. A span without tokens
+// changes nothing. Errors: ShapeError, also if start or a number is negative, if there is another number of tokens, or if a
+// position overflows an int; OverlapError if lists of at share memory with each other or with a span; then at is as it was.
+func CountGrids(at [][]int, start int, spans ...[]int) (next int, err error) {
+	const op = "positional.CountGrids"
+	if err := checkGrids(op, at, start, spans); err != nil {
+		return 0, err
+	}
+	next, first := start, 0
+	for _, span := range spans {
+		tokens, longest := sizeOf(span)
+		if tokens == 0 {
+			continue
+		}
+		stride := tokens // of a place along the axis
+		for a := range at {
+			places := tokens
+			if len(span) > 1 {
+				places = span[a]
+			}
+			stride = max(1, stride/places)
+			for i := range tokens {
+				at[a][first+i] = next + i/stride%places
+			}
+		}
+		first += tokens
+		next += longest
+	}
+	return next, nil
+}
+
+// sizeOf returns how many tokens a span has, and how many positions.
+func sizeOf(span []int) (tokens, longest int) {
+	tokens = 1
+	for _, n := range span {
+		tokens *= n
+		longest = max(longest, n)
+	}
+	return tokens, longest
+}
+
+func checkGrids(op string, at [][]int, start int, spans [][]int) error {
+	if err := check.AtLeast(op, "len(at)", len(at), 1); err != nil {
+		return err
+	}
+	for a := range at {
+		if len(at[a]) != len(at[0]) {
+			return check.Equal(op, fmt.Sprintf("len(at[%d])", a), len(at[a]), len(at[0]))
+		}
+	}
+	if err := check.AtLeast(op, "start", start, 0); err != nil {
+		return err
+	}
+	next, left := start, len(at[0])
+	for s, span := range spans {
+		if len(span) != 1 && len(span) != len(at) {
+			return check.Equal(op, fmt.Sprintf("len(spans[%d])", s), len(span), len(at))
+		}
+		tokens := 1
+		for k, n := range span {
+			if n < 0 {
+				return check.AtLeast(op, fmt.Sprintf("spans[%d][%d]", s, k), n, 0)
+			}
+			if n == 0 {
+				tokens = 0
+			}
+		}
+		if tokens == 0 {
+			continue
+		}
+		for k, n := range span {
+			if n > left/tokens {
+				return check.AtMost(op, fmt.Sprintf("spans[%d][%d]", s, k), n, left/tokens)
+			}
+			tokens *= n
+		}
+		left -= tokens
+		_, longest := sizeOf(span)
+		if next > math.MaxInt-longest {
+			return check.AtMost(op, "start", start, start-(next-(math.MaxInt-longest)))
+		}
+		next += longest
+	}
+	if left > 0 {
+		return check.Equal(op, "number of tokens of all spans", len(at[0])-left, len(at[0]))
+	}
+	for a := range at {
+		for b := range a {
+			if rowvec.Overlap(words(at[a]), words(at[b])) {
+				return check.Apart(op, fmt.Sprintf("at[%d]", b), words(at[b]), fmt.Sprintf("at[%d]", a), words(at[a]))
+			}
+		}
+		for s, span := range spans {
+			if rowvec.Overlap(words(at[a]), words(span)) {
+				return check.Apart(op, fmt.Sprintf("at[%d]", a), words(at[a]), fmt.Sprintf("spans[%d]", s), words(span))
+			}
+		}
+	}
+	return nil
+}

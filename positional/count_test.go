@@ -180,9 +180,75 @@ func TestCountRaggedMisuse(t *testing.T) {
 	}
 }
 
+func TestCountGrids(t *testing.T) {
+	for _, c := range []struct {
+		start int
+		spans [][]int
+		want  [][]int
+		next  int
+	}{
+		{0, nil, [][]int{{}}, 0},
+		{4, nil, [][]int{nil, nil}, 4},
+		{0, [][]int{{3}, {2}}, [][]int{{0, 1, 2, 3, 4}}, 5}, // with one axis, texts and grids are the same
+		{7, [][]int{{2, 3}}, [][]int{{7, 7, 7, 8, 8, 8}, {7, 8, 9, 7, 8, 9}}, 10},
+		{0, [][]int{{1}, {3, 1, 2}, {0}, {2, 0, 9}, {2}}, [][]int{ // the next token is behind the frames
+			{0, 1, 1, 2, 2, 3, 3, 4, 5}, {0, 1, 1, 1, 1, 1, 1, 4, 5}, {0, 1, 2, 1, 2, 1, 2, 4, 5}}, 6},
+		{math.MaxInt - 3, [][]int{{1, 2}, {1}}, [][]int{{math.MaxInt - 3, math.MaxInt - 3, math.MaxInt - 1},
+			{math.MaxInt - 3, math.MaxInt - 2, math.MaxInt - 1}}, math.MaxInt},
+	} {
+		at := make([][]int, len(c.want))
+		for a := range at {
+			at[a] = slices.Repeat([]int{-7}, len(c.want[a]))
+		}
+		next, err := positional.CountGrids(at, c.start, c.spans...)
+		if err != nil || next != c.next || !slices.EqualFunc(at, c.want, slices.Equal) {
+			t.Errorf("%v from %d: %v, %d, %v, want %v, %d", c.spans, c.start, at, next, err, c.want, c.next)
+		}
+	}
+}
+
+func TestCountGridsMisuse(t *testing.T) {
+	at, memory := [][]int{{-7, -7, -7, -7}, {-7, -7, -7, -7}}, []int{2, 2, 2, 2, 2, 2, 2, 2}
+	count := func(at [][]int, start int, spans ...[]int) error {
+		next, err := positional.CountGrids(at, start, spans...)
+		if next != 0 {
+			t.Errorf("an error and %d", next)
+		}
+		return err
+	}
+	const op = "rowvec: positional.CountGrids: "
+	for want, err := range map[string]error{
+		op + "len(at) is 0, want at least 1":                                         count(nil, 0),
+		op + "len(at[1]) is 3, want 4":                                               count([][]int{at[0], at[1][:3]}, 0, []int{4}),
+		op + "start is -1, want at least 0":                                          count(at, -1, []int{4}),
+		op + "len(spans[1]) is 3, want 2":                                            count(at, 0, []int{3}, []int{1, 1, 1}),
+		op + "len(spans[0]) is 0, want 2":                                            count(at, 0, nil, []int{4}),
+		op + "spans[1][0] is -1, want at least 0":                                    count(at, 0, []int{3}, []int{-1, 0}),
+		op + "spans[1][1] is 3, want at most 1":                                      count(at, 0, []int{2}, []int{2, 3}),
+		op + "number of tokens of all spans is 3, want 4":                            count(at, 0, []int{3}),
+		op + "at[0] overlaps at[1]":                                                  count([][]int{memory[:4], memory[3:7]}, 0, []int{2, 2}),
+		op + "at[1] overlaps spans[0]":                                               count([][]int{at[0], memory[:4]}, 0, memory[3:5]),
+		fmt.Sprintf(op+"spans[0][1] is %d, want at most 1", math.MaxInt/2):           count(at, 0, []int{4, math.MaxInt / 2}),
+		fmt.Sprintf(op+"start is %d, want at most %d", math.MaxInt-2, math.MaxInt-3): count(at, math.MaxInt-2, []int{2, 1}, []int{1}, []int{1}),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	for _, axis := range at {
+		if !slices.Equal(axis, []int{-7, -7, -7, -7}) {
+			t.Errorf("an error left %v", axis)
+		}
+	}
+}
+
 func TestCountNoAllocation(t *testing.T) {
 	ids, mask, offsets, past, at := []int32{1, 7, 8, 9}, []int64{0, 1, 1, 1}, []int{0, 1, 4}, []int{5, 0}, make([]int, 4)
+	axes, spans := [][]int{make([]int, 4), make([]int, 4)}, [][]int{{2}, {1, 2}}
 	isatest.NoAllocation(t, "counts", func() {
+		if _, err := positional.CountGrids(axes, 3, spans...); err != nil {
+			t.Fatal(err)
+		}
 		for _, err := range []error{
 			positional.CountPositions(at, ids, 4, 1, 0),
 			positional.CountUnmasked(at, mask, 4, 4),

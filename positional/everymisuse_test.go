@@ -118,6 +118,16 @@ func addNew(calls map[string]func() *misuse.Call) {
 			odd("multiplier NaN", Frequencies{2, []float64{math.NaN(), 1, 1, 1}, 1}),
 		}}
 	}
+	for name, option := range map[string]func(...int) RotaryOption{
+		"sections": Sections, "interleaved": InterleavedSections, "axial": Axial,
+	} {
+		calls["NewRotary/"+name] = func() *misuse.Call {
+			dim, first, second := 8, 1, 3
+			return &misuse.Call{Args: []misuse.Arg{arg("dim", &dim), arg("pairs[0]", &first), arg("pairs[1]", &second)}, Do: func() error {
+				return misuse.Made(NewRotary(dim, option(first, second)))
+			}}
+		}
+	}
 	calls["NewALiBi"] = func() *misuse.Call {
 		heads := 3
 		return &misuse.Call{Args: []misuse.Arg{arg("heads", &heads)}, Do: func() error { return misuse.Made(NewALiBi(heads)) }}
@@ -288,8 +298,40 @@ func addRotary(calls map[string]func() *misuse.Call) {
 				Do: func() error { return do(r, dst, from, heads, positions) }}
 		}
 	}
+	axes := func(name, src string, do func(r *Rotary, dst, src rowvec.Matrix, heads int, at [][]int) error) {
+		calls["Rotary."+name] = func() *misuse.Call {
+			r := made(NewRotary(4, Table(7), Sections(1, 1), Scaled(DynamicNTK{2, 10})))
+			dst, from, heads, first, second := filled(4, 12), filled(4, 12), 2, []int{6, 0, 1000, 3}, []int{1, 2, 3, 4}
+			at := [][]int{nil, nil}
+			return &misuse.Call{Args: []misuse.Arg{arg("dst", &dst), arg(src, &from), arg("heads", &heads), ids("at[0]", &first),
+				ids("at[1]", &second)}, Do: func() error {
+				if at != nil {
+					at[0], at[1] = first, second
+				}
+				return do(r, dst, from, heads, at)
+			}, Also: []misuse.Spoil{
+				{Name: "at=nil", Do: func() { at = nil }},
+				{Name: "dst is table", Do: func() { dst.Data = slices.Grow(r.table.Data, 60)[:60]; r.table.Data = dst.Data }},
+			}, Kept: func() []any { return []any{r.table} }}
+		}
+	}
+	axes("ApplyAxes", "src", (*Rotary).ApplyAxes)
+	axes("BackwardAxes", "dOut", (*Rotary).BackwardAxes)
 	at("ApplyAt", "src", (*Rotary).ApplyAt)
 	at("BackwardAt", "dOut", (*Rotary).BackwardAt)
+	calls["Rotary.AnglesAxes"] = func() *misuse.Call {
+		r := made(NewRotary(4, Table(7), Axial(1, 1), Scaled(DynamicNTK{2, 10})))
+		dst, first, second, at := filled(4, 4), []int{6, 0, 1000, 3}, []int{1, 2, 3, 4}, [][]int{nil, nil}
+		return &misuse.Call{Args: []misuse.Arg{arg("dst", &dst), ids("at[0]", &first), ids("at[1]", &second)}, Do: func() error {
+			if at != nil {
+				at[0], at[1] = first, second
+			}
+			return r.AnglesAxes(dst, at)
+		}, Also: []misuse.Spoil{
+			{Name: "at=nil", Do: func() { at = nil }},
+			{Name: "dst is table", Do: func() { dst.Data = r.table.Data }},
+		}, Kept: func() []any { return []any{r.table} }}
+	}
 	calls["Rotary.Angles"] = func() *misuse.Call {
 		r, dst, start := make(), filled(3, 4), 1
 		return &misuse.Call{Args: []misuse.Arg{arg("dst", &dst), arg("start", &start)}, Do: func() error { return r.Angles(dst, start) },
@@ -360,6 +402,21 @@ func addOtherCounts(calls map[string]func() *misuse.Call) {
 		return &misuse.Call{
 			Args: []misuse.Arg{arg("at", &at), arg("mask", &mask), arg("seq", &seq), arg("last", &last)},
 			Do:   func() error { return CountUnmasked(at, mask, seq, last) },
+		}
+	}
+	calls["CountGrids"] = func() *misuse.Call {
+		first, second, start, text, grid := []int{1, 2, 3, 4, 5}, []int{6, 7, 8, 9, 10}, 3, []int{1}, []int{2, 2}
+		at := [][]int{nil, nil}
+		return &misuse.Call{
+			Args: []misuse.Arg{arg("at[0]", &first), arg("at[1]", &second), arg("start", &start), arg("text", &text), arg("grid", &grid),
+				arg("text[0]", &text[0]), arg("grid[0]", &grid[0]), arg("grid[1]", &grid[1])},
+			Do: func() error {
+				if at != nil {
+					at[0], at[1] = first, second
+				}
+				return misuse.Made(CountGrids(at, start, text, grid))
+			},
+			Also: []misuse.Spoil{{Name: "at=nil", Do: func() { at = nil }}},
 		}
 	}
 	calls["CountRagged"] = func() *misuse.Call {

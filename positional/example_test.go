@@ -261,6 +261,21 @@ func ExampleCountRagged() {
 	// Output: [0 1 2 7 40] <nil>
 }
 
+// Three tokens of a text, an image of two rows and three columns, and two tokens more.
+func ExampleCountGrids() {
+	at := [][]int{make([]int, 11), make([]int, 11), make([]int, 11)} // time, height and width
+	next, err := positional.CountGrids(at, 0, []int{3}, []int{1, 2, 3}, []int{2})
+	for _, axis := range at {
+		fmt.Println(axis)
+	}
+	fmt.Println(next, err) // what a decoder adds is from next on, on all axes
+	// Output:
+	// [0 1 2 3 3 3 3 3 3 6 7]
+	// [0 1 2 3 3 3 4 4 4 6 7]
+	// [0 1 2 3 4 5 3 4 5 6 7]
+	// 8 <nil>
+}
+
 func ExampleSinusoidal_Kind() {
 	s, _ := positional.NewSinusoidal(0, 8)
 	fmt.Println(s.Kind())

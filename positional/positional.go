@@ -11,14 +11,15 @@
 // Others belong to each attention of the model, which holds them itself:
 //
 //   - rotary: NewRotary turns queries and keys by angles that grow with their positions, before their products, as in
-//     GPT-NeoX, LLaMA, Mistral and Qwen; at frequencies of any Scaling, such as YaRN or Llama3, for longer sequences.
+//     GPT-NeoX, LLaMA, Mistral and Qwen; at frequencies of any Scaling, such as YaRN or Llama3, for longer sequences; and by
+//     positions on several axes, as Qwen2-VL has them for images (Sections), or FLUX (Axial).
 //   - alibi: NewALiBi adds to the scores of queries and keys a number in proportion to their distance, as in BLOOM and MPT.
 //   - t5: NewRelativeBias adds to them a learned number for each head and range of distances, as in T5 and its kin.
 //
 // A batch of sequences (batch, seq, dim) is a matrix of batch*seq rows and dim columns, one sequence behind the other.
 // What is added to row i belongs to position start + i mod seq; start is not 0 where a decoder continues from a cache.
 // Sinusoidal and rotary positions also come one for each row, as CountPositions and CountUnmasked make them of padded
-// batches, and CountRagged of batches without padding.
+// batches, and CountRagged of batches without padding; and rotary ones on each axis, as CountGrids makes them of images.
 //
 // What is computed from angles is exact to half a float32 step, however far a position is, and all results have the same
 // bits on every machine. Any number of goroutines may use one encoding, except while a learned table or its gradient is

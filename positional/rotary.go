@@ -34,10 +34,12 @@ import (
 // Any number of goroutines may use one Rotary.
 type Rotary struct {
 	rotarySettings
-	dim   int
-	first *turns                // for sequences of any length that a model was trained on
-	table rowvec.Matrix         // of first
-	last  atomic.Pointer[turns] // for the last length that asked for others
+	dim     int
+	axes    [][]int // the pairs of each; nil if there is one
+	ladders []ladder
+	first   *turns                // for sequences of any length that a model was trained on
+	table   rowvec.Matrix         // of first
+	last    atomic.Pointer[turns] // for the last length that asked for others
 }
 
 type rotarySettings struct {
@@ -46,6 +48,8 @@ type rotarySettings struct {
 	scaling     Scaling
 	length      int
 	workers     int
+	sections    []int // pairs of each axis; nil if there is one
+	sharing     sharing
 }
 
 // Interleaved makes pairs of neighbours, elements 2i and 2i+1, as in the paper, in GPT-J and in Meta's Llama. Weights that
@@ -105,6 +109,10 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	if err := check.AtLeast(op, "length", r.length, 0); err != nil {
 		return nil, err
 	}
+	var err error
+	if r.axes, r.ladders, err = r.share(op, dim); err != nil {
+		return nil, err
+	}
 	f, err := r.frequencies(op, 0)
 	if err != nil {
 		return nil, err
@@ -112,7 +120,7 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	if r.table, err = check.NewTable(op, "length", r.length, dim); err != nil {
 		return nil, err
 	}
-	r.first = newTurns(f, dim, 0)
+	r.first = r.newTurns(f, 0)
 	r.first.fill(r.table, 0)
 	return r, nil
 }
@@ -132,6 +140,9 @@ func (r *Rotary) String() string {
 	}
 	if r.interleaved {
 		text += ", interleaved"
+	}
+	if r.sections != nil {
+		text += fmt.Sprintf(", %s=%v", sharingNames[r.sharing], r.sections)
 	}
 	if r.scaling != nil {
 		text += fmt.Sprintf(", scaling=%v", r.scaling)
@@ -197,28 +208,36 @@ func (r *Rotary) Angles(dst rowvec.Matrix, start int) error {
 
 // turns is how fast pairs turn: what a Scaling makes of them for sequences of some length.
 type turns struct {
-	Frequencies
-	length    int
-	amplitude float32
-	waves     *waves // dim/2 cosines and as many sines
+	frequencies []Frequencies // of each ladder
+	ladders     []ladder
+	length      int
+	waves       *waves // dim/2 cosines and as many sines
+	axes        []axisTurns
 }
 
-func newTurns(f Frequencies, dim, length int) *turns {
-	w := newWaves(dim)
-	for i := range dim / 2 {
-		freq := exact.Frequency(f.Base, uint64(2*i), uint64(dim))
-		if f.Multipliers != nil {
-			freq = freq.Scaled(f.Multipliers[i])
+func (r *Rotary) newTurns(f []Frequencies, length int) *turns {
+	w := newWaves(r.dim)
+	for n, l := range r.ladders {
+		for i := range l.pairs {
+			freq := exact.Frequency(f[n].Base, uint64(2*i), uint64(2*l.pairs))
+			if f[n].Multipliers != nil {
+				freq = freq.Scaled(f[n].Multipliers[i])
+			}
+			w.set(l.first+i, freq, cosine)
+			w.set(r.dim/2+l.first+i, freq, sine)
 		}
-		w.set(i, freq, cosine)
-		w.set(dim/2+i, freq, sine)
 	}
-	f.Multipliers = slices.Clone(f.Multipliers) // they are the Scaling's, which may use them again
-	return &turns{f, length, float32(f.Amplitude), w.ready()}
+	t := &turns{f, r.ladders, length, w.ready(), nil}
+	for _, pairs := range r.axes {
+		t.axes = append(t.axes, newAxisTurns(t.waves, pairs))
+	}
+	return t
 }
 
-func (t *turns) equals(f Frequencies) bool {
-	return t.Base == f.Base && t.Amplitude == f.Amplitude && slices.Equal(t.Multipliers, f.Multipliers)
+func (t *turns) equals(f []Frequencies) bool {
+	return slices.EqualFunc(t.frequencies, f, func(a, b Frequencies) bool {
+		return a.Base == b.Base && a.Amplitude == b.Amplitude && slices.Equal(a.Multipliers, b.Multipliers)
+	})
 }
 
 // fill sets row i of dst to position start + i.
@@ -235,23 +254,39 @@ func (t *turns) fillAt(dst rowvec.Matrix, at []int) bool {
 }
 
 func (t *turns) amplify(dst rowvec.Matrix) {
-	if t.amplitude == 1 {
-		return
-	}
-	for i := range dst.Rows {
-		rowvec.Scale(dst.Row(i), t.amplitude)
+	for n, l := range t.ladders {
+		amplitude := float32(t.frequencies[n].Amplitude)
+		if amplitude == 1 {
+			continue
+		}
+		for i := range dst.Rows {
+			rowvec.Scale(dst.Row(i)[l.first:l.first+l.pairs], amplitude)
+			rowvec.Scale(dst.Row(i)[dst.Cols/2+l.first:][:l.pairs], amplitude)
+		}
 	}
 }
 
-// frequencies returns those for sequences of so many positions. A Scaling may be anybody's, and is not trusted.
-func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
+// frequencies returns those of each ladder for sequences of so many positions.
+func (r *Rotary) frequencies(op string, length int) ([]Frequencies, error) {
+	all := make([]Frequencies, len(r.ladders))
+	for n, l := range r.ladders {
+		var err error
+		if all[n], err = r.frequenciesOf(op, 2*l.pairs, length); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// frequenciesOf returns those of a ladder of dim/2 pairs. A Scaling may be anybody's, and is not trusted.
+func (r *Rotary) frequenciesOf(op string, dim, length int) (Frequencies, error) {
 	if r.scaling == nil {
 		return Frequencies{Base: r.base, Amplitude: 1}, nil
 	}
 	if check.IsNil(r.scaling) {
 		return Frequencies{}, check.Nil(op, fmt.Sprintf("scaling, a %T,", r.scaling))
 	}
-	f, err := r.scaling.Frequencies(r.dim, r.base, length)
+	f, err := r.scaling.Frequencies(dim, r.base, length)
 	if err != nil {
 		return f, err
 	}
@@ -267,9 +302,10 @@ func (r *Rotary) frequencies(op string, length int) (Frequencies, error) {
 	case len(f.Multipliers) == 0:
 		f.Multipliers = nil
 		return f, nil
-	case len(f.Multipliers) != r.dim/2:
-		return f, check.Equal(op, "number of multipliers", len(f.Multipliers), r.dim/2)
+	case len(f.Multipliers) != dim/2:
+		return f, check.Equal(op, "number of multipliers", len(f.Multipliers), dim/2)
 	}
+	f.Multipliers = slices.Clone(f.Multipliers) // they are the Scaling's, which may use them again
 	for _, m := range f.Multipliers {
 		if !(m >= 0 && m <= math.MaxFloat64) {
 			return refuse("multiplier", m, "a finite one of at least 0")
@@ -296,7 +332,7 @@ func (r *Rotary) turns(op string, length int) (*turns, error) {
 	case last != nil && last.equals(f):
 		return last, nil
 	}
-	last = newTurns(f, r.dim, length)
+	last = r.newTurns(f, length)
 	r.last.Store(last)
 	return last, nil
 }
@@ -417,24 +453,24 @@ func (r *Rotary) rotateAt(op, srcName string, dst, src rowvec.Matrix, heads int,
 	if err := checkPositionsApart(op, "dst", dst, at); err != nil {
 		return err
 	}
-	t := r.first
-	if r.scaling != nil && r.scaling.ByLength() {
-		last := slices.Max(at)
-		if last < 0 || last == math.MaxInt {
-			return changed(op)
-		}
-		var err error
-		if t, err = r.turns(op, last+1); err != nil {
-			return err
-		}
+	t, err := r.turnsUpTo(op, slices.Max(at))
+	if err != nil {
+		return err
 	}
 	p := r.begin(t, dst, src, heads, inverse)
 	p.at = at
-	workers := r.workersFor(dst.Rows, dst.Cols)
-	if workers > 1 {
-		p.size = min(p.size, max(leastPositions, dst.Rows/workers/4))
+	return p.endAt(op, r.workersFor(dst.Rows, dst.Cols))
+}
+
+// turnsUpTo returns those for sequences whose last position this is. It has been checked, but may have changed since.
+func (r *Rotary) turnsUpTo(op string, last int) (*turns, error) {
+	if r.scaling == nil || !r.scaling.ByLength() {
+		return r.first, nil
 	}
-	return p.end(op, workers, (dst.Rows+p.size-1)/p.size)
+	if last < 0 || last == math.MaxInt {
+		return nil, changed(op)
+	}
+	return r.turns(op, last+1)
 }
 
 // workersFor returns how many workers share a call.
@@ -464,7 +500,8 @@ type turning struct {
 	seq, start int
 	groups     int // of sequences, each of which does all positions
 
-	at []int // or nil
+	at   []int   // or nil; on axis 0 where there are axes
+	axes [][]int // positions on all axes, or nil
 
 	crew *work.Crew
 }
@@ -481,10 +518,16 @@ func (r *Rotary) begin(t *turns, dst, src rowvec.Matrix, heads int, inverse bool
 	p := turnings.Get().(*turning)
 	p.turns, p.dst, p.src, p.size = t, dst, src, mostPositions
 	p.rotation = rowvec.Rotation{Heads: heads, Interleaved: r.interleaved, Inverse: inverse}
-	if t == r.first {
-		p.table = r.table
-	}
+	p.table = r.tableOf(t)
 	return p
+}
+
+// tableOf returns the table of these turns, which may have no rows.
+func (r *Rotary) tableOf(t *turns) rowvec.Matrix {
+	if t == r.first {
+		return r.table
+	}
+	return rowvec.Matrix{}
 }
 
 // end does the call and gives p back, without a hold on what belongs to the caller. All positions have been checked, so that
@@ -500,6 +543,14 @@ func (p *turning) end(op string, workers, parts int) error {
 		return changed(op)
 	}
 	return err
+}
+
+// endAt is end with parts of explicit positions.
+func (p *turning) endAt(op string, workers int) error {
+	if workers > 1 {
+		p.size = min(p.size, max(leastPositions, p.dst.Rows/workers/4))
+	}
+	return p.end(op, workers, (p.dst.Rows+p.size-1)/p.size)
 }
 
 // pieces returns how many pieces of positions there are. Pieces begin at multiples of size but for the first.
@@ -544,12 +595,19 @@ func share(n, shares, i int) int { return i*(n/shares) + min(i, n%shares) }
 func (p *turning) partAt(first int) error {
 	n := min(p.size, len(p.at)-first)
 	dst, src, at := p.rows(p.dst, first, n), p.rows(p.src, first, n), p.at[first:first+n]
-	if slices.Max(at) < p.table.Rows {
+	sameOnAll := sameOnAll(p.axes, first, n)
+	if sameOnAll && slices.Max(at) < p.table.Rows {
 		return rowvec.RotateAt(dst, src, p.rotation, p.table, at)
 	}
 	angles, buffer := scratch(n, p.turns.waves.cols)
+	filled := false
+	if sameOnAll {
+		filled = p.turns.fillAt(angles, at)
+	} else {
+		filled = p.turns.fillAxes(angles, p.table, p.axes, first)
+	}
 	err := rowvec.ErrChanged
-	if p.turns.fillAt(angles, at) {
+	if filled {
 		err = rowvec.Rotate(dst, src, p.rotation, angles, 0, n)
 	}
 	angleBuffers.Put(buffer)

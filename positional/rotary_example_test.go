@@ -186,3 +186,115 @@ func ExampleWorkers() {
 	fmt.Println(r.Apply(x, x, 12, 16, 0))
 	// Output: <nil>
 }
+
+// Of the eight pairs of a head, two turn by time and three each by height and width, as those of Qwen2-VL do.
+func ExampleSections() {
+	r := newRotary(16, positional.Base(1000000), positional.Sections(2, 3, 3))
+	fmt.Println(r)
+	_, err := positional.NewRotary(16, positional.Sections(2, 3, 4))
+	fmt.Println(err)
+	// Output:
+	// Rotary(dim=16, base=1e+06, sections=[2 3 3])
+	// rowvec: positional.NewRotary: number of pairs of axis 2 is 4, want at most 3
+}
+
+// Which axis a pair turns by: its element of a token that is at position 1 on that axis alone changes.
+func ExampleInterleavedSections() {
+	const dim = 16
+	for _, option := range []positional.RotaryOption{positional.Sections(4, 2, 2), positional.InterleavedSections(4, 2, 2)} {
+		r := newRotary(dim, option, positional.Base(2))
+		axes := make([]int, dim/2)
+		for a := range 3 {
+			at := [][]int{{0}, {0}, {0}}
+			at[a][0] = 1
+			x := zeros(1, dim)
+			for i := range axes {
+				x.Data[i] = 1
+			}
+			if err := r.ApplyAxes(x, x, 1, at); err != nil {
+				log.Fatal(err)
+			}
+			for i := range axes {
+				if x.Data[i] != 1 {
+					axes[i] = a
+				}
+			}
+		}
+		fmt.Println(axes)
+	}
+	// Output:
+	// [0 0 0 0 1 1 2 2]
+	// [0 1 2 0 1 2 0 0]
+}
+
+// FLUX.1 has three axes: one of its own, height and width, each with frequencies from the highest on.
+func ExampleAxial() {
+	fmt.Println(newRotary(128, positional.Axial(8, 28, 28), positional.Interleaved()))
+	r := newRotary(4, positional.Axial(1, 1))
+	x := rowvec.Matrix{Rows: 1, Cols: 4, Stride: 4, Data: []float32{1, 1, 0, 0}}
+	if err := r.ApplyAxes(x, x, 1, [][]int{{1}, {2}}); err != nil {
+		log.Fatal(err)
+	}
+	show(x) // one radian and two
+	// Output:
+	// Rotary(dim=128, interleaved, axial=[8 28 28])
+	// [0.540 -0.416 0.841 0.909]
+}
+
+// A prompt of two words, an image of one row and two columns, and a word, with a head of three pairs.
+func ExampleRotary_ApplyAxes() {
+	r := newRotary(6, positional.Sections(1, 1, 1))
+	at := [][]int{make([]int, 5), make([]int, 5), make([]int, 5)}
+	if _, err := positional.CountGrids(at, 0, []int{2}, []int{1, 1, 2}, []int{1}); err != nil {
+		log.Fatal(err)
+	}
+	q := zeros(5, 6)
+	for i := range q.Rows {
+		copy(q.Row(i), []float32{1, 1, 1, 0, 0, 0})
+	}
+	if err := r.ApplyAxes(q, q, 1, at); err != nil {
+		log.Fatal(err)
+	}
+	show(q)
+	// Output:
+	// [1.000 1.000 1.000 0.000 0.000 0.000]
+	// [0.540 0.999 1.000 0.841 0.046 0.002]
+	// [-0.416 0.996 1.000 0.909 0.093 0.004]
+	// [-0.416 0.996 1.000 0.909 0.093 0.006]
+	// [-0.654 0.983 1.000 -0.757 0.185 0.009]
+}
+
+// The layers of a model share the angles of a prompt.
+func ExampleRotary_AnglesAxes() {
+	r := newRotary(4, positional.Axial(1, 1))
+	angles := zeros(2, 4)
+	if err := r.AnglesAxes(angles, [][]int{{0, 1}, {0, 2}}); err != nil {
+		log.Fatal(err)
+	}
+	show(angles) // two cosines and two sines
+	x := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: []float32{1, 1, 0, 0, 1, 1, 0, 0}}
+	if err := rowvec.Rotate(x, x, rowvec.Rotation{Heads: 1}, angles, 0, 2); err != nil {
+		log.Fatal(err)
+	}
+	show(x)
+	// Output:
+	// [1.000 1.000 0.000 0.000]
+	// [0.540 -0.416 0.841 0.909]
+	// [1.000 1.000 0.000 0.000]
+	// [0.540 -0.416 0.841 0.909]
+}
+
+func ExampleRotary_BackwardAxes() {
+	r := newRotary(4, positional.Axial(1, 1))
+	at := [][]int{{1}, {2}}
+	x, grad := zeros(1, 4), zeros(1, 4)
+	copy(x.Data, []float32{1, 2, 3, 4})
+	if err := r.ApplyAxes(x, x, 1, at); err != nil {
+		log.Fatal(err)
+	}
+	if err := r.BackwardAxes(grad, x, 1, at); err != nil { // as it is its own inverse
+		log.Fatal(err)
+	}
+	show(grad)
+	// Output: [1.000 2.000 3.000 4.000]
+}

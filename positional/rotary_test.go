@@ -521,7 +521,8 @@ func TestRotaryMeanwhile(t *testing.T) {
 		t.Skip("is a race on purpose")
 	}
 	rng := rand.New(rand.NewPCG(47, 1))
-	at := make([]int, 512)
+	at, first := make([]int, 512), make([]int, 512)
+	first[400] = 3 // or the axes would have the same positions
 	var stop atomic.Bool
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -532,9 +533,13 @@ func TestRotaryMeanwhile(t *testing.T) {
 	for range 3 {
 		x := matrix(rng, 512, 16, 0)
 		wait.Go(func() {
-			for _, r := range []*Rotary{rotary(t, 8, Table(100)), rotary(t, 8), rotary(t, 8, Scaled(DynamicNTK{2, 20}))} {
+			for _, options := range [][]RotaryOption{{Table(100)}, nil, {Scaled(DynamicNTK{2, 20})}} {
+				r, axes := rotary(t, 8, options...), rotary(t, 8, append(options, Sections(2, 2))...)
 				for range 300 {
 					err := r.ApplyAt(x, x, 2, at)
+					if err == nil {
+						err = axes.ApplyAxes(x, x, 1, [][]int{first, at})
+					}
 					var index *rowvec.IndexError
 					if err != nil && !errors.Is(err, rowvec.ErrChanged) && !errors.As(err, &index) {
 						t.Error(err)

@@ -15,9 +15,11 @@ func positionalPieces() []piece {
 		{"positional.Resize", resized},
 		{"positional.ALiBi", alibi},
 		{"positional.RelativeBias", relative},
+		{"positional.CountGrids", countedGrids},
 		{"positional.CountPositions", counted},
 		{"positional.CountRagged", countedRagged},
 		{"positional.CountUnmasked", countedUnmasked},
+		{"positional.Rotary, axes", rotaryAxes},
 		{"positional, frequencies", frequencies},
 	}
 	for _, layout := range []struct {
@@ -186,6 +188,33 @@ func rotary(r *run, s positional.Scaling) {
 	}
 }
 
+// rotaryAxes rotates 3 heads of 20 elements by positions on two axes, and on three.
+func rotaryAxes(r *run) {
+	const heads, n, cols = 3, 24, 60
+	for _, s := range append([]positional.Scaling{nil}, scalings(4)...) { // of which LongRoPE goes with four pairs
+		for i, options := range [][]positional.RotaryOption{
+			{positional.Axial(4, 4), positional.Table(40)}, {positional.Axial(4, 4), positional.Interleaved()},
+			{positional.Sections(2, 1, 5)}, {positional.InterleavedSections(3, 1, 4), positional.Table(60)},
+		} {
+			if i > 1 && s != nil && s.Kind() == "longrope" {
+				s = scalings(8)[5]
+			}
+			p := must(positional.NewRotary(16, append(options, positional.Scaled(s), positional.Workers(r.workers))...))
+			r.text(p.String())
+			for _, far := range []int{0, 1000, 1 << 30} {
+				at := [][]int{ids[int](r, n, 50), ids[int](r, n, 50), ids[int](r, n, 50)}[:2+i/2]
+				copy(at[0][5:], []int{far, far + 1, far + 2})
+				copy(at[1][10:], at[0][10:20])
+				src, dst, back, angles := r.matrix(n, cols), r.matrix(n, cols), r.matrix(n, cols), r.matrix(n, 16)
+				r.ok(p.ApplyAxes(dst, src, heads, at))
+				r.ok(p.BackwardAxes(back, dst, heads, at))
+				r.ok(p.AnglesAxes(angles, at))
+				r.matrices(dst, back, angles)
+			}
+		}
+	}
+}
+
 // frequencies are those of scalings of many more dims.
 func frequencies(r *run) {
 	for _, pairs := range []int{1, 32, 48} {
@@ -253,6 +282,14 @@ func counted(r *run) {
 	r.ints(at...)
 	r.ok(positional.CountPositions(at, ids[int32](r, 60, 5), 20, padding, 1000))
 	r.ints(at...)
+}
+
+func countedGrids(r *run) {
+	at := [][]int{make([]int, 60), make([]int, 60), make([]int, 60)}
+	r.ints(must(positional.CountGrids(at, 7, []int{5}, []int{1, 4, 6}, []int{0}, []int{3, 2, 5}, []int{1})))
+	for _, axis := range at {
+		r.ints(axis...)
+	}
 }
 
 func countedUnmasked(r *run) {

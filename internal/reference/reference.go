@@ -405,6 +405,19 @@ type Rotary struct {
 	Grad        Matrix  `json:"grad"` // that of Src
 }
 
+// Axes is a case of rotary positions on several axes, whose tokens are Spans from position Start on.
+type Axes struct {
+	Name   string  `json:"name"`
+	Kind   string  `json:"kind"` // sections, interleaved or axial
+	Pairs  []int   `json:"pairs"`
+	Base   float64 `json:"base"`
+	Start  int     `json:"start"`
+	Spans  [][]int `json:"spans"`
+	At     [][]int `json:"at"` // of each axis
+	After  int     `json:"after"`
+	Angles Matrix  `json:"angles"` // by PyTorch in float32: within 2e-5 below position 512
+}
+
 // ForwardCases returns the cases of forward.json. It decodes them anew each time, so that the caller may write to what
 // it gets; so do the functions below.
 func ForwardCases(tb testing.TB) []Forward { tb.Helper(); return load[Forward](tb, "forward.json") }
@@ -486,6 +499,9 @@ func UpdateCases(tb testing.TB) []Update { tb.Helper(); return load[Update](tb, 
 
 // RotaryCases returns the cases of rotary.json.
 func RotaryCases(tb testing.TB) []Rotary { tb.Helper(); return load[Rotary](tb, "rotary.json") }
+
+// AxesCases returns the cases of axes.json.
+func AxesCases(tb testing.TB) []Axes { tb.Helper(); return load[Axes](tb, "axes.json") }
 
 // BagCases returns the cases of bag.json.
 func BagCases(tb testing.TB) []Bag { tb.Helper(); return load[Bag](tb, "bag.json") }

@@ -1174,6 +1174,52 @@ def rotary():
               rotary_case("interleaved/odd", 1706, True, 2, 2, 508, 3, 7, 6)])
 
 
+# Positions on several axes, as models of images and videos have them.
+
+def grid_positions(axes, start, spans):
+    """Positions as Qwen2-VL counts them: texts and grids begin one behind the greatest position so far."""
+    all = []
+    for span in spans:
+        sides = [torch.arange(n) for n in span]
+        grid = sides * axes if len(span) == 1 else [t.flatten() for t in torch.meshgrid(*sides, indexing="ij")]
+        all.append(torch.stack(grid) + start)
+        start = int(all[-1].max()) + 1
+    return torch.cat(all, 1), start
+
+
+def axes_case(name, kind, pairs, start, spans, base=10000.0):
+    axes, half = len(pairs), sum(pairs)
+    at, after = grid_positions(axes, start, spans)
+    ladder = lambda n: 1.0 / base ** (torch.arange(0, 2 * n, 2).float() / (2 * n))
+    if kind == "axial":
+        freqs = torch.cat([torch.outer(p.float(), ladder(n)) for p, n in zip(at, pairs)], -1)
+    else:
+        by_axis = at[..., None].float() * ladder(half)
+        if kind == "sections":  # of the angles of all elements: those of first partners, and the same of second ones
+            spread = torch.cat((by_axis, by_axis), -1).split(pairs * 2, -1)
+            freqs = torch.cat([section[i % axes] for i, section in enumerate(spread)], -1)[..., :half]
+        else:
+            freqs = by_axis[0].clone()
+            for a in range(1, axes):
+                freqs[:, a:axes * pairs[a]:axes] = by_axis[a, :, a:axes * pairs[a]:axes]
+    return {"name": name, "kind": kind, "pairs": pairs, "base": base, "start": start, "spans": spans, "at": [ints(p) for p in at],
+            "after": after, "angles": matrix(torch.cat((freqs.cos(), freqs.sin()), -1).numpy())}
+
+
+def axes():
+    text_and_images = [[2], [1, 2, 3], [1], [3, 1, 2], [1]]
+    write("axes", "Angles of rotary positions on several axes by PyTorch in float32, cosines and sines: sections of pairs as in "
+          "Qwen2-VL, interleaved as in Qwen3-VL, and axial ones as in FLUX.1. spans are texts (one number of tokens) and "
+          "grids, and at their positions on each axis, from start on; after is the position of the next token.", [
+              axes_case("Qwen2-VL", "sections", [4, 6, 6], 0, text_and_images, 1000000.0),
+              axes_case("two axes", "sections", [1, 4], 490, [[1], [3, 2], [2]]),
+              axes_case("Qwen3-VL", "interleaved", [4, 3, 3], 7, text_and_images, 5000000.0),
+              axes_case("interleaved, two axes", "interleaved", [4, 3], 400, [[2, 3], [1]]),
+              axes_case("FLUX.1", "axial", [1, 4, 4], 0, [[2], [1, 3, 4]]),
+              axes_case("an encoder of images", "axial", [5, 5], 0, [[3, 2]]),
+          ])
+
+
 # What a report says of sinusoidal positions, in float64 throughout.
 
 def position_facts_case(dim, n, shifts, distances, k):
@@ -1227,4 +1273,5 @@ alibi()
 t5_buckets()
 t5_bias()
 rotary()
+axes()
 position_facts()

@@ -40,6 +40,7 @@ func TestFiles(t *testing.T) {
 		"t5buckets.json":    len(BucketsCases(t)),
 		"t5bias.json":       len(RelativeBiasCases(t)),
 		"rotary.json":       len(RotaryCases(t)),
+		"axes.json":         len(AxesCases(t)),
 
 		"positionfacts.json": len(PositionFactsCases(t)),
 	}
