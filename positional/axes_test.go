@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -372,6 +373,36 @@ func TestAxesChanged(t *testing.T) {
 			if r.first.fillAxes(m, r.table, at, 0) {
 				t.Errorf("table of %d: angles of %v", length, at)
 			}
+		}
+	}
+}
+
+// changing is a Scaling that changes a position, which has been checked by then.
+type changing struct {
+	fixed
+	position *int
+}
+
+func (changing) ByLength() bool { return true }
+func (s changing) Frequencies(_ int, base float64, _ int) (Frequencies, error) {
+	*s.position = -1
+	return Frequencies{Base: base}, nil
+}
+
+// TestAxesMeanwhile: what a call finds out of range behind its checks has changed, and it says which call.
+func TestAxesMeanwhile(t *testing.T) {
+	at := [][]int{{1, 2}, {3, 4}}
+	r := rotary(t, 4, Sections(1, 1), Scaled(changing{position: &at[1][1]}))
+	m := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: make([]float32, 8)}
+	for op, do := range map[string]func() error{
+		"ApplyAxes":    func() error { return r.ApplyAxes(m, m, 1, at) },
+		"BackwardAxes": func() error { return r.BackwardAxes(m, m, 1, at) },
+		"AnglesAxes":   func() error { return r.AnglesAxes(m, at) },
+	} {
+		at[1][1] = 4
+		r.last.Store(nil)
+		if err := do(); !errors.Is(err, rowvec.ErrChanged) || !strings.HasSuffix(err.Error(), "(positional.Rotary."+op+")") {
+			t.Errorf("%s: error %v", op, err)
 		}
 	}
 }
