@@ -114,14 +114,13 @@ func FuzzRotary(f *testing.F) {
 		if sharing := t.in.Start >> 2 % 4; t.in.has(variant) && sharing > 0 && rotated > 2 {
 			axes = 2
 			first := 1 + int(t.in.Start>>4)%(rotated/2-1)
+			if sharing == 2 {
+				first = max(first, rotated/2-rotated/4) // the second has every other pair at most
+			}
 			share := [...]func(...int) positional.RotaryOption{positional.Sections, positional.InterleavedSections, positional.Axial}
 			options = append(options, share[sharing-1](first, rotated/2-first))
 			for i := range axisOf {
-				both := min(first, rotated/2-first) // turns in which both axes get a pair
-				switch {
-				case sharing == 2 && i < 2*both:
-					axisOf[i] = i % 2
-				case sharing == 2 && first == both || sharing != 2 && i >= first:
+				if sharing == 2 && i%2 == 1 && i/2 < rotated/2-first || sharing != 2 && i >= first {
 					axisOf[i] = 1
 				}
 			}

@@ -35,7 +35,6 @@ type Gradient struct {
 	order  []int     // the number of its row in values; empty where rows are in the order of ids
 	spare  []float32 // values that have been put in order, or are to be
 
-	batch  sums
 	slots  []int     // the row of values that each group of the batch has
 	norms  []float64 // of rows of values, squared
 	places []int     // positions of a batch, where they are what ids of the table are
@@ -48,9 +47,12 @@ type Gradient struct {
 	alpha float32 // of scaleRows
 	crew  *work.Crew
 	self  *Gradient // whose the crew is
+
+	batch sums // last, since it is large: of a nil pointer, a field further than 4 KiB away is no panic but the end of the process
 }
 
-// NewGradient returns an empty gradient of a table of rows x cols. Both must be at least 1.
+// NewGradient returns an empty gradient of a table of rows x cols. Both must be at least 1. A batch can have as many ids as the
+// bits of rows leave of 64, a million where there are 2^44 rows; for more, what adds it returns a ShapeError.
 func NewGradient(rows, cols int) (*Gradient, error) {
 	if err := checkSizes("lookup.NewGradient", "rows", rows, "cols", cols); err != nil {
 		return nil, err

@@ -19,9 +19,10 @@ type groups struct {
 	offsets []int // those of row r are at[offsets[r]:offsets[r+1]]; one more than there are rows
 
 	keys, spare []uint64 // an id, and in the lowest bits its place
-	counts      [2][1 << digitBits]int
 
 	together *together // nil until several workers have been at it
+
+	counts [2][1 << digitBits]int // last, here and in what holds groups: see Gradient
 }
 
 // sized returns a slice of n elements, whatever they are: x, if there is room.
@@ -179,13 +180,13 @@ func (g *groups) sort(shift, width int) {
 
 // sums adds up rows by groups.
 type sums struct {
-	groups
 	rows    rowvec.Matrix // of a gradient, one for each place or for each bag of places
 	mask    rowvec.Mask   // of rows as a whole
 	weights []float32     // nil, or a factor for each place, in the order of at
 	memory  []float32     // for weights, and for the gradient of maxima
 	bags    []int         // of bags: the one of each token, or for maxima the group
 	counts  []int         // of bags: the tokens of each
+	groups
 }
 
 // factors say what the rows of a batch are multiplied by.

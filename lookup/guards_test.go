@@ -3,6 +3,7 @@ package lookup_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 	"unsafe"
@@ -31,6 +32,36 @@ func TestGreatestOptions(t *testing.T) {
 	if _, err := lookup.NewEmbedding(2, 1, lookup.Padding(0), lookup.Workers(-1)); err == nil {
 		t.Error("-1 workers beside padding id 0")
 	}
+}
+
+// TestNil: the methods of nil pointers panic or return, and no fault ends the process, as that of a field far behind nil would.
+func TestNil(t *testing.T) {
+	for _, p := range []any{
+		(*lookup.Bag)(nil), (*lookup.Embedding)(nil), (*lookup.Gradient)(nil), (*lookup.Layer)(nil), (*lookup.Neighbours)(nil),
+		(*lookup.Optimizer)(nil), (*lookup.Output)(nil), (*lookup.Similarity)(nil),
+	} {
+		v := reflect.ValueOf(p)
+		for i := range v.NumMethod() {
+			var args []reflect.Value
+			for k := range v.Method(i).Type().NumIn() {
+				args = append(args, reflect.Zero(v.Method(i).Type().In(k)))
+			}
+			func() {
+				defer func() { _ = recover() }()
+				if method := v.Method(i); method.Type().IsVariadic() {
+					method.CallSlice(args)
+				} else {
+					method.Call(args)
+				}
+			}()
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Norm takes nil")
+		}
+	}()
+	lookup.Norm(nil)
 }
 
 // TestDropoutOfWideTables: dropout reaches to 2^36 columns, which nobody looks at while a layer is made.

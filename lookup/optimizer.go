@@ -166,11 +166,12 @@ type Optimizer struct {
 	grads  rowvec.Matrix  // their gradients; none if those of batch have to be added up first
 	places []int          // the row of grads that each has; none where these are all rows in their order
 	dense  bool           // grads are of all rows, of which some may be zeros
-	batch  sums
-	once   singles // what of the batch needs no sum
-	buffer []int   // for what is not in the input: positions, or types
+	once   singles        // what of the batch needs no sum
+	buffer []int          // for what is not in the input: positions, or types
 	crew   *work.Crew
 	self   *Optimizer // whose the crew is
+
+	batch sums // last: see Gradient
 }
 
 // NewOptimizer returns an optimizer of a parameter, whose table it changes in place. What the method keeps has the size

@@ -21,17 +21,17 @@ import (
 // InterleavedSections and Axial, the last one counts.
 func Sections(pairs ...int) RotaryOption { return axesOption(together, pairs) }
 
-// InterleavedSections is Sections with pairs dealt out in turn, so that each axis has high frequencies and low ones: pair 0
-// to axis 0, pair 1 to axis 1, and so on, but none to an axis that has all of its own. Qwen3-VL has
-// InterleavedSections(24, 20, 20). (transformers, which calls it mrope_interleaved, looks at the sections behind the first
-// alone. If one of them is too long, fewer pairs turn by it than it says: of 16, 24 and 24 those of
-// InterleavedSections(22, 21, 21).)
+// InterleavedSections is Sections with pairs dealt out in turn, so that each axis has high frequencies and low ones: of n
+// axes, pair i is for axis i mod n, as long as that has not all of its own; otherwise it is for axis 0, which so has what
+// is left. No other axis can have more than its turns: that is a ShapeError too. Qwen3-VL has
+// InterleavedSections(24, 20, 20). (transformers, which calls it mrope_interleaved, has no such error, but only so many
+// pairs: of 16, 24 and 24 those of InterleavedSections(22, 21, 21).)
 func InterleavedSections(pairs ...int) RotaryOption { return axesOption(inTurn, pairs) }
 
-// Axial is Sections with frequencies of their own for each axis: those of a Rotary of dim 2*pairs[a], with its own Scaling
-// too. So have models of images and of videos: EVA-02, SAM 2 and the encoders of Qwen2-VL and Llama 4 Axial(n, n) for heads
-// of 4*n elements, Wan 2.1 Axial(22, 21, 21), FLUX.1 Axial(8, 28, 28), and HunyuanVideo the latter with Base(256); all but
-// Qwen2-VL's with Interleaved. See Heo et al., "Rotary position embedding for vision transformer" (2024).
+// Axial is Sections with frequencies of their own for each axis: those of a Rotary of dim 2*pairs[a], which a Scaling
+// changes for each axis by itself. So have models of images and of videos: EVA-02, SAM 2 and the encoders of Qwen2-VL and
+// Llama 4 Axial(n, n) for heads of 4*n elements, Wan 2.1 Axial(22, 21, 21), FLUX.1 Axial(8, 28, 28), and HunyuanVideo the
+// latter with Base(256); all but Qwen2-VL's with Interleaved. See Heo et al., "Rotary position embedding for vision transformer" (2024).
 func Axial(pairs ...int) RotaryOption { return axesOption(apart, pairs) }
 
 // sharing says how pairs are shared out among axes.
@@ -79,12 +79,16 @@ func (r *rotarySettings) share(op string, dim int) (axes [][]int, ladders []ladd
 	}
 	axes = make([][]int, len(r.sections))
 	if r.sharing == inTurn {
-		for i := 0; i < dim/2; {
-			for a, n := range r.sections {
-				if len(axes[a]) < n {
-					axes[a] = append(axes[a], i)
-					i++
-				}
+		for i := range dim / 2 {
+			a := i % len(axes)
+			if len(axes[a]) == r.sections[a] {
+				a = 0
+			}
+			axes[a] = append(axes[a], i)
+		}
+		for a, n := range r.sections[1:] {
+			if got := len(axes[a+1]); got < n {
+				return nil, nil, check.AtMost(op, fmt.Sprintf("number of pairs of axis %d", a+1), n, got)
 			}
 		}
 		return axes, whole, nil

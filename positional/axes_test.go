@@ -38,6 +38,13 @@ func testAxes(t *testing.T) {
 			pairs[a] = 1 + rng.IntN(9)
 			half += pairs[a]
 		}
+		if n%3 == 2 { // no axis but the first can have more than its turns
+			pairs[0] = half
+			for a := 1; a < len(pairs); a++ {
+				pairs[a] = 1 + rng.IntN((half+len(pairs)-1-a)/len(pairs))
+				pairs[0] -= pairs[a]
+			}
+		}
 		scaling := []Scaling{nil, nil, YaRN{Factor: 4, Original: 64}, DynamicNTK{3, 200}}[rng.IntN(4)]
 		settings := []RotaryOption{Scaled(scaling), Base(500)}
 		axisOf, rotaryOf, pairOf := make([]int, half), make([]*Rotary, half), make([]int, half)
@@ -52,16 +59,12 @@ func testAxes(t *testing.T) {
 			option = InterleavedSections(pairs...)
 		}
 		first := 0
-		given := make([]int, len(pairs))
 		for i := range half {
 			a := 0
-			if n%3 == 2 { // the next one that still has pairs to get, of those that have got the fewest
-				for b := range pairs {
-					if given[b] < pairs[b] && (given[a] == pairs[a] || given[b] < given[a]) {
-						a = b
-					}
+			if n%3 == 2 {
+				if a = i % len(pairs); i/len(pairs) >= pairs[a] {
+					a = 0
 				}
-				given[a]++
 			} else {
 				for first = 0; i >= first+pairs[a]; a++ {
 					first += pairs[a]
@@ -236,6 +239,7 @@ func TestAxesErrors(t *testing.T) {
 		{newError(Sections(1, 2)), "rowvec: positional.NewRotary: number of pairs of all axes is 3, want 4"},
 		{newError(Axial(1, 0, 3)), "rowvec: positional.NewRotary: number of pairs of axis 1 is 0, want at least 1"},
 		{newError(InterleavedSections(1, 2, math.MaxInt)), fmt.Sprintf("rowvec: positional.NewRotary: number of pairs of axis 2 is %d, want at most 1", math.MaxInt)},
+		{newError(InterleavedSections(1, 3)), "rowvec: positional.NewRotary: number of pairs of axis 1 is 3, want at most 2"},
 		{newError(Axial(3, 1), Scaled(fixed{2, []float64{1, 1, 1}, 1})), "rowvec: positional.NewRotary: number of multipliers is 3, want 1"},
 		{newError(Sections(1), Sections(4)), "<nil>"},
 		{r.ApplyAxes(dst, m(3, 15), 2, at(zeros, zeros, zeros)), op + "ApplyAxes: src.Cols is 15, want 16"},

@@ -59,7 +59,8 @@ func CountPositions[I rowvec.ID](at []int, ids []I, seq int, padding I, past int
 
 // CountUnmasked sets at to the positions of the last tokens of padded sequences, as GPT-2, Llama and other decoders of
 // Hugging Face's Transformers count them to generate text: a token whose mask is not 0 is at the number of such tokens
-// before it in its sequence, wherever padding stands, and a token whose mask is 0, which nothing attends to, at 1.
+// before it in its sequence, wherever padding stands, and a token whose mask is 0, which nothing attends to, at 1 (at 0 in
+// transformers from 5.2 on).
 //
 // mask is that of len(mask)/seq sequences of seq tokens, one behind the other, those that a decoder's cache holds among
 // them; at gets the last tokens of each, and so has last*len(mask)/seq elements: all of them with last = seq, and those

@@ -122,7 +122,7 @@ func addNew(calls map[string]func() *misuse.Call) {
 		"sections": Sections, "interleaved": InterleavedSections, "axial": Axial,
 	} {
 		calls["NewRotary/"+name] = func() *misuse.Call {
-			dim, first, second := 8, 1, 3
+			dim, first, second := 8, 2, 2
 			return &misuse.Call{Args: []misuse.Arg{arg("dim", &dim), arg("pairs[0]", &first), arg("pairs[1]", &second)}, Do: func() error {
 				return misuse.Made(NewRotary(dim, option(first, second)))
 			}}

@@ -76,9 +76,9 @@ func Table(length int) RotaryOption {
 func Workers(n int) RotaryOption { return rotaryOption(func(r *rotarySettings) { r.workers = n }) }
 
 // NewRotary returns the embedding that rotates the first dim elements of each head: all of them, or fewer for partial rotary
-// dims. It is a ShapeError if dim is below 2 or odd, if the length of a Table or the number of Workers is below 0, or if a
-// Table cannot be addressed; and a ValueError if the base is not above 1 and finite, or if a Scaling is a nil pointer or has
-// numbers that are no use. Its own errors are returned as they are.
+// dims. It is a ShapeError if dim is below 2 or odd, if the length of a Table or the number of Workers is below 0, if a
+// Table cannot be addressed, or if axes have other pairs than there are; and a ValueError if the base is not above 1 and
+// finite, or if a Scaling is a nil pointer or has numbers that are no use. Its own errors are returned as they are.
 func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	const op = "positional.NewRotary"
 	if err := check.AtLeast(op, "dim", dim, 2); err != nil {

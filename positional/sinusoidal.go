@@ -39,7 +39,7 @@ const (
 	tensor2Tensor
 )
 
-// HalfSplit puts all sines in front of all cosines, in the order of their frequencies, as Marian and BART do: PE(pos, i) =
+// HalfSplit puts all sines in front of all cosines, in the order of their frequencies, as Marian and Pegasus do: PE(pos, i) =
 // sin(pos / 10000^(2i/dim)), and with h = dim/2, rounded up, PE(pos, h+i) = cos(pos / 10000^(2i/dim)). It is not to be
 // combined with Tensor2Tensor; the last of the two counts.
 func HalfSplit() SinusoidalOption {

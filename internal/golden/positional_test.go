@@ -194,7 +194,7 @@ func rotaryAxes(r *run) {
 	for _, s := range append([]positional.Scaling{nil}, scalings(4)...) { // of which LongRoPE goes with four pairs
 		for i, options := range [][]positional.RotaryOption{
 			{positional.Axial(4, 4), positional.Table(40)}, {positional.Axial(4, 4), positional.Interleaved()},
-			{positional.Sections(2, 1, 5)}, {positional.InterleavedSections(3, 1, 4), positional.Table(60)},
+			{positional.Sections(2, 1, 5)}, {positional.InterleavedSections(5, 1, 2), positional.Table(60)},
 		} {
 			if i > 1 && s != nil && s.Kind() == "longrope" {
 				s = scalings(8)[5]

@@ -38,14 +38,17 @@ var (
 // File replaces the file at path, or makes it, by one that write writes to a temporary file in the same directory. The
 // content is on the disk before the file takes its place, and so is the directory before File returns, where the system can
 // do that. A file that is replaced hands on its permissions; of a symbolic link, to a file or to nothing, the link is
-// replaced. It is an error if there is anything else at path, such as a directory, a device or a pipe. If there is an
-// error, or a panic in write, the temporary file is removed, and what was at path is still there; but for an error of the
-// directory, when it has been replaced, which says so.
+// replaced. It is an error if there is anything else at path, such as a directory, a device or a pipe, or if the system does
+// not say what there is. If there is an error, or a panic in write, the temporary file is removed, and what was at path is
+// still there; but for an error of the directory, when it has been replaced, which says so.
 func File(path string, write func(f Temporary) error) (err error) {
 	if path == "" {
 		return &fs.PathError{Op: "open", Path: path, Err: syscall.ENOENT} // as package os has it, where the temporary file had a name
 	}
 	old, missing := os.Stat(path)
+	if missing != nil && !errors.Is(missing, fs.ErrNotExist) {
+		return missing // there may be anything
+	}
 	if missing == nil && !old.Mode().IsRegular() { // Rename would put a file in the place of /dev/null, if it may
 		return &fs.PathError{Op: "replace", Path: path, Err: ErrNotRegular}
 	}

@@ -200,6 +200,24 @@ func TestLink(t *testing.T) {
 	expect(t, path, "old")
 }
 
+// TestUnknown: what nobody can look at stays as it is.
+func TestUnknown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.Symlink(path, path); err != nil {
+		t.Skip(err)
+	}
+	err := File(path, text("new"))
+	if what := (*fs.PathError)(nil); !errors.As(err, &what) || what.Path != path {
+		t.Errorf("error %v", err)
+	}
+	if to, err := os.Readlink(path); err != nil || to != path {
+		t.Errorf("a link to %s, %v", to, err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+}
+
 // TestRealRename: a rename that fails by itself.
 func TestRealRename(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
