@@ -45,10 +45,11 @@ const pieceBytes = 256 << 10
 //
 // The file takes the place of one at path at once and as a whole, with its permissions, when all of it is on the disk;
 // until then it has a name of its own in the same directory. Where path is a symbolic link, to a file or to nothing, it
-// takes the place of the link; whatever else is at path, such as a device or what the system does not say, is an error. After an error the file at path is
-// as it was, unless the error says that it has been replaced: where a directory may be written to but not opened, nobody
-// can tell whether the new name is on the disk. Nobody may change the tensors meanwhile. Tensors that share memory are written
-// each for itself, but Load refuses to read into such: a table that is tied to another belongs among them once.
+// takes the place of the link; whatever else is at path, such as a device or what the system does not say, is an error.
+// After an error the file at path is as it was, unless the error says that it has been replaced: where a directory may be
+// written to but not opened, nobody can tell whether the new name is on the disk. Nobody may change the tensors meanwhile.
+// Tensors that share memory are written each for itself, but Load refuses to read into such: a table that is tied to
+// another belongs among them once.
 //
 // Errors: ShapeError for a tensor whose fields contradict each other, and for a Vector that has neither one row nor one
 // column; those of the file system, wrapped; and FormatError for names that are not unique, that are "__metadata__", or are
