@@ -50,9 +50,10 @@ type Bag struct {
 // ScaleGradByFrequency comes together with Max.
 func NewBag(tokens *Embedding, pooling Pooling) (*Bag, error) {
 	const op = "lookup.NewBag"
+	if err := checkTokens(op, tokens); err != nil {
+		return nil, err
+	}
 	switch {
-	case tokens == nil:
-		return nil, check.Nil(op, "tokens")
 	case pooling < Sum || pooling > Max:
 		return nil, check.Value(op, "pooling", pooling, "sum, mean or max")
 	case tokens.scaled:

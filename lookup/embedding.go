@@ -162,6 +162,14 @@ func FromMatrix(weight rowvec.Matrix, options ...Option) (*Embedding, error) {
 	return newEmbedding(weight, s), nil
 }
 
+// checkTokens reports an embedding that is nil, or the zero value.
+func checkTokens(op string, tokens *Embedding) error {
+	if tokens == nil {
+		return check.Nil(op, "tokens")
+	}
+	return check.AtLeast(op, "dim of tokens", tokens.Dim(), 1)
+}
+
 func collect(options []Option) (s settings) {
 	for _, option := range options {
 		if option != nil {

@@ -281,6 +281,9 @@ func AddRows[I rowvec.ID](g *Gradient, ids []I, alpha float32, rows rowvec.Matri
 	if g == nil {
 		return check.Nil(op, "g")
 	}
+	if err := check.AtLeast(op, "dim of g", g.dim, 1); err != nil { // its zero value
+		return err
+	}
 	v := viewOf(ids)
 	if err := v.check(g.table); err != nil {
 		return err

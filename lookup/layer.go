@@ -74,8 +74,8 @@ type Parameter struct {
 // the probability of Dropout is none.
 func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*Layer, error) {
 	const op = "lookup.NewLayer"
-	if tokens == nil {
-		return nil, check.Nil(op, "tokens")
+	if err := checkTokens(op, tokens); err != nil {
+		return nil, err
 	}
 	layer := &Layer{tokens: tokens}
 	for _, option := range options {

@@ -21,8 +21,8 @@ type Output struct{ tokens *Embedding }
 
 // NewOutput returns the output layer that shares the table of tokens, and their number of workers.
 func NewOutput(tokens *Embedding) (*Output, error) {
-	if tokens == nil {
-		return nil, check.Nil("lookup.NewOutput", "tokens")
+	if err := checkTokens("lookup.NewOutput", tokens); err != nil {
+		return nil, err
 	}
 	return &Output{tokens}, nil
 }

@@ -63,8 +63,8 @@ type Similarity struct {
 // NewSimilarity returns a search in the table of tokens, with their number of workers, by a metric. Its table is not copied.
 func NewSimilarity(tokens *Embedding, metric Metric) (*Similarity, error) {
 	const op = "lookup.NewSimilarity"
-	if tokens == nil {
-		return nil, check.Nil(op, "tokens")
+	if err := checkTokens(op, tokens); err != nil {
+		return nil, err
 	}
 	if metric < Cosine || metric > Dot {
 		return nil, check.Value(op, "metric", metric, "cosine or dot")
