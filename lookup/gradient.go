@@ -48,7 +48,7 @@ type Gradient struct {
 	crew  *work.Crew
 	self  *Gradient // whose the crew is
 
-	batch sums // last, since it is large: of a nil pointer, a field further than 4 KiB away is no panic but the end of the process
+	batch sums // last, since it is large: of a nil pointer, a field further than 4 KiB away may be no panic but the end of the process
 }
 
 // NewGradient returns an empty gradient of a table of rows x cols. Both must be at least 1. A batch can have as many ids as the

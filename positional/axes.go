@@ -53,9 +53,8 @@ func axesOption(s sharing, pairs []int) RotaryOption {
 // ladder is a run of pairs that have frequencies from the highest on.
 type ladder struct{ first, pairs int }
 
-// share shares out all pairs: it returns those of each axis, in ascending order, or nil where there is only one axis, and
-// the ladders.
-func (r *rotarySettings) share(op string, dim int) (axes [][]int, ladders []ladder, err error) {
+// assignPairs returns the pairs of each axis, in ascending order, or nil where there is only one, and the ladders.
+func (r *rotarySettings) assignPairs(op string, dim int) (axes [][]int, ladders []ladder, err error) {
 	whole := []ladder{{0, dim / 2}}
 	if r.sections == nil {
 		return nil, whole, nil
@@ -175,8 +174,11 @@ func (r *Rotary) checkAxes(op string, dst rowvec.Matrix, at [][]int) error {
 		}
 	}
 	for a := range at {
-		if check.IDs("position id", at[a], math.MaxInt) != nil {
-			return check.IDs(fmt.Sprintf("axis %d position id", a), at[a], math.MaxInt)
+		if err := check.IDs("position id", at[a], math.MaxInt); err != nil {
+			if index, ok := err.(*rowvec.IndexError); ok {
+				index.What = fmt.Sprintf("axis %d position id", a)
+			}
+			return err
 		}
 	}
 	return nil
@@ -196,7 +198,7 @@ func (r *Rotary) turnsOfAxes(op string, dst rowvec.Matrix, at [][]int) (*turns, 
 
 // sameOnAll reports whether n rows from first on have the same position on every axis.
 func sameOnAll(at [][]int, first, n int) bool {
-	for a := range at {
+	for a := 1; a < len(at); a++ { // with itself, an axis that changes meanwhile would differ
 		if !slices.Equal(at[a][first:first+n], at[0][first:first+n]) {
 			return false
 		}

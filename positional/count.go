@@ -158,10 +158,11 @@ func CountRagged(at, offsets, past []int) error {
 // each axis, such as 1, 24 and 32 for time, height and width, is a grid of so many places on each, the last axis fastest: the
 // first token is at the next position on every axis, and the others as many places from it as they are. What follows is at one
 // more than the greatest position so far, on any axis. (Later versions of transformers do not count the axis of time there,
-// which matters where a video has more frames than rows and columns.) An encoder that sees one image has no spans but its grid.
+// which matters where a video has more frames than rows and columns.) An encoder of images whose patches come row by row
+// has one span, its grid.
 //
 // at has a list for each axis, with an element for each token, and the first position is start. A span without tokens
-// changes nothing. Errors: ShapeError, also if start or a number is negative, if there is another number of tokens, or if a
+// changes nothing; nobody may change one meanwhile. Errors: ShapeError, also if start or a number is negative, if there is another number of tokens, or if a
 // position overflows an int; OverlapError if lists of at share memory with each other or with a span; then at is as it was.
 func CountGrids(at [][]int, start int, spans ...[]int) (next int, err error) {
 	const op = "positional.CountGrids"
@@ -174,15 +175,21 @@ func CountGrids(at [][]int, start int, spans ...[]int) (next int, err error) {
 		if tokens == 0 {
 			continue
 		}
-		stride := tokens // of a place along the axis
+		rest := tokens // of each place on the axes so far
 		for a := range at {
-			places := tokens
+			places, each := tokens, 1 // of a text
 			if len(span) > 1 {
 				places = span[a]
+				rest /= places
+				each = rest
 			}
-			stride = max(1, stride/places)
-			for i := range tokens {
-				at[a][first+i] = next + i/stride%places
+			for i := first; i < first+tokens; {
+				for place := range places {
+					for range each {
+						at[a][i] = next + place
+						i++
+					}
+				}
 			}
 		}
 		first += tokens
@@ -213,7 +220,7 @@ func checkGrids(op string, at [][]int, start int, spans [][]int) error {
 	if err := check.AtLeast(op, "start", start, 0); err != nil {
 		return err
 	}
-	next, left := start, len(at[0])
+	positions, left := 0, len(at[0])
 	for s, span := range spans {
 		if len(span) != 1 && len(span) != len(at) {
 			return check.Equal(op, fmt.Sprintf("len(spans[%d])", s), len(span), len(at))
@@ -238,10 +245,10 @@ func checkGrids(op string, at [][]int, start int, spans [][]int) error {
 		}
 		left -= tokens
 		_, longest := sizeOf(span)
-		if next > math.MaxInt-longest {
-			return check.AtMost(op, "start", start, start-(next-(math.MaxInt-longest)))
-		}
-		next += longest
+		positions += longest // no more than there are tokens
+	}
+	if err := check.AtMost(op, "start", start, math.MaxInt-positions); err != nil {
+		return err
 	}
 	if left > 0 {
 		return check.Equal(op, "number of tokens of all spans", len(at[0])-left, len(at[0]))

@@ -229,7 +229,7 @@ func TestCountGridsMisuse(t *testing.T) {
 		op + "at[0] overlaps at[1]":                                                  count([][]int{memory[:4], memory[3:7]}, 0, []int{2, 2}),
 		op + "at[1] overlaps spans[0]":                                               count([][]int{at[0], memory[:4]}, 0, memory[3:5]),
 		fmt.Sprintf(op+"spans[0][1] is %d, want at most 1", math.MaxInt/2):           count(at, 0, []int{4, math.MaxInt / 2}),
-		fmt.Sprintf(op+"start is %d, want at most %d", math.MaxInt-2, math.MaxInt-3): count(at, math.MaxInt-2, []int{2, 1}, []int{1}, []int{1}),
+		fmt.Sprintf(op+"start is %d, want at most %d", math.MaxInt-2, math.MaxInt-4): count(at, math.MaxInt-2, []int{2, 1}, []int{1}, []int{1}),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)

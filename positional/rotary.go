@@ -48,7 +48,7 @@ type rotarySettings struct {
 	scaling     Scaling
 	length      int
 	workers     int
-	sections    []int // pairs of each axis; nil if there is one
+	sections    []int // pairs of each axis; nil without such an option
 	sharing     sharing
 }
 
@@ -110,7 +110,7 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 		return nil, err
 	}
 	var err error
-	if r.axes, r.ladders, err = r.share(op, dim); err != nil {
+	if r.axes, r.ladders, err = r.assignPairs(op, dim); err != nil {
 		return nil, err
 	}
 	f, err := r.frequencies(op, 0)
@@ -234,10 +234,8 @@ func (r *Rotary) newTurns(f []Frequencies, length int) *turns {
 	return t
 }
 
-func (t *turns) equals(f []Frequencies) bool {
-	return slices.EqualFunc(t.frequencies, f, func(a, b Frequencies) bool {
-		return a.Base == b.Base && a.Amplitude == b.Amplitude && slices.Equal(a.Multipliers, b.Multipliers)
-	})
+func (f Frequencies) equals(g Frequencies) bool {
+	return f.Base == g.Base && f.Amplitude == g.Amplitude && slices.Equal(f.Multipliers, g.Multipliers)
 }
 
 // fill sets row i of dst to position start + i.
@@ -260,13 +258,18 @@ func (t *turns) amplify(dst rowvec.Matrix) {
 			continue
 		}
 		for i := range dst.Rows {
-			rowvec.Scale(dst.Row(i)[l.first:l.first+l.pairs], amplitude)
-			rowvec.Scale(dst.Row(i)[dst.Cols/2+l.first:][:l.pairs], amplitude)
+			row := dst.Row(i)
+			if len(row) == 2*l.pairs { // at once, as most are
+				rowvec.Scale(row, amplitude)
+				continue
+			}
+			rowvec.Scale(row[l.first:l.first+l.pairs], amplitude)
+			rowvec.Scale(row[len(row)/2+l.first:][:l.pairs], amplitude)
 		}
 	}
 }
 
-// frequencies returns those of each ladder for sequences of so many positions.
+// frequencies returns those of each ladder for sequences of so many positions, to be kept.
 func (r *Rotary) frequencies(op string, length int) ([]Frequencies, error) {
 	all := make([]Frequencies, len(r.ladders))
 	for n, l := range r.ladders {
@@ -274,6 +277,7 @@ func (r *Rotary) frequencies(op string, length int) ([]Frequencies, error) {
 		if all[n], err = r.frequenciesOf(op, 2*l.pairs, length); err != nil {
 			return nil, err
 		}
+		all[n].Multipliers = slices.Clone(all[n].Multipliers) // they are the Scaling's, which may use them again
 	}
 	return all, nil
 }
@@ -305,7 +309,6 @@ func (r *Rotary) frequenciesOf(op string, dim, length int) (Frequencies, error) 
 	case len(f.Multipliers) != dim/2:
 		return f, check.Equal(op, "number of multipliers", len(f.Multipliers), dim/2)
 	}
-	f.Multipliers = slices.Clone(f.Multipliers) // they are the Scaling's, which may use them again
 	for _, m := range f.Multipliers {
 		if !(m >= 0 && m <= math.MaxFloat64) {
 			return refuse("multiplier", m, "a finite one of at least 0")
@@ -323,14 +326,24 @@ func (r *Rotary) turns(op string, length int) (*turns, error) {
 	if last != nil && last.length == length {
 		return last, nil
 	}
-	f, err := r.frequencies(op, length)
+	isFirst, isLast := true, last != nil // without keeping any, which would be an allocation for each token of a decoder
+	for n, l := range r.ladders {
+		f, err := r.frequenciesOf(op, 2*l.pairs, length)
+		if err != nil {
+			return nil, err
+		}
+		isFirst = isFirst && f.equals(r.first.frequencies[n])
+		isLast = isLast && f.equals(last.frequencies[n])
+	}
 	switch {
-	case err != nil:
-		return nil, err
-	case r.first.equals(f):
+	case isFirst:
 		return r.first, nil
-	case last != nil && last.equals(f):
+	case isLast:
 		return last, nil
+	}
+	f, err := r.frequencies(op, length)
+	if err != nil {
+		return nil, err
 	}
 	last = r.newTurns(f, length)
 	r.last.Store(last)
@@ -595,13 +608,13 @@ func share(n, shares, i int) int { return i*(n/shares) + min(i, n%shares) }
 func (p *turning) partAt(first int) error {
 	n := min(p.size, len(p.at)-first)
 	dst, src, at := p.rows(p.dst, first, n), p.rows(p.src, first, n), p.at[first:first+n]
-	sameOnAll := sameOnAll(p.axes, first, n)
-	if sameOnAll && slices.Max(at) < p.table.Rows {
+	same := sameOnAll(p.axes, first, n)
+	if same && slices.Max(at) < p.table.Rows {
 		return rowvec.RotateAt(dst, src, p.rotation, p.table, at)
 	}
 	angles, buffer := scratch(n, p.turns.waves.cols)
-	filled := false
-	if sameOnAll {
+	var filled bool
+	if same {
 		filled = p.turns.fillAt(angles, at)
 	} else {
 		filled = p.turns.fillAxes(angles, p.table, p.axes, first)

@@ -500,7 +500,8 @@ func TestRotaryNoAllocation(t *testing.T) {
 	for i := range at {
 		at[i] = i * 7 % 450
 	}
-	for _, r := range []*Rotary{rotary(t, 8), rotary(t, 8, Table(100), Workers(1)), rotary(t, 8, Scaled(YaRN{Factor: 2, Original: 20}))} {
+	for _, r := range []*Rotary{rotary(t, 8), rotary(t, 8, Table(100), Workers(1)), rotary(t, 8, Scaled(YaRN{Factor: 2, Original: 20})),
+		rotary(t, 8, Scaled(DynamicNTK{2, 10000}))} { // by length, but as before
 		isatest.NoAllocation(t, r.String(), func() {
 			for _, err := range [...]error{
 				r.Apply(x, y, 2, 300, 0), r.Backward(x, x, 2, 300, 0), r.ApplyAt(y, x, 2, at), r.BackwardAt(y, y, 2, at),
