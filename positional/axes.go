@@ -31,7 +31,8 @@ func InterleavedSections(pairs ...int) RotaryOption { return axesOption(inTurn, 
 // Axial is Sections with frequencies of their own for each axis: those of a Rotary of dim 2*pairs[a], which a Scaling
 // changes for each axis by itself. So have models of images and of videos: EVA-02, SAM 2 and the encoders of Qwen2-VL and
 // Llama 4 Axial(n, n) for heads of 4*n elements, Wan 2.1 Axial(22, 21, 21), FLUX.1 Axial(8, 28, 28), and HunyuanVideo the
-// latter with Base(256); all but Qwen2-VL's with Interleaved. See Heo et al., "Rotary position embedding for vision transformer" (2024).
+// latter with Base(256); all but Qwen2-VL's with Interleaved. See Heo et al., "Rotary position embedding for vision
+// transformer" (2024).
 func Axial(pairs ...int) RotaryOption { return axesOption(apart, pairs) }
 
 // sharing says how pairs are shared out among axes.

@@ -97,6 +97,20 @@ func TestScalingThatReusesItsMultipliers(t *testing.T) {
 	}
 }
 
+// TestScalingThatFailsLater: the error of a Scaling is returned, though it had none for the same length before.
+func TestScalingThatFailsLater(t *testing.T) {
+	failed, calls := errors.New("failed"), 0
+	r := made(NewRotary(4, Scaled(anyScaling(func(length int) (Frequencies, error) {
+		if calls++; calls > 2 {
+			return Frequencies{}, failed
+		}
+		return Frequencies{Base: float64(2 + length)}, nil
+	}))))
+	if err := r.Angles(filled(3, 4), 0); err != failed || calls != 3 {
+		t.Errorf("error %v of call %d", err, calls)
+	}
+}
+
 // TestGreatestScalings: the greatest numbers that each Scaling takes are taken.
 func TestGreatestScalings(t *testing.T) {
 	const most = math.MaxFloat64
