@@ -51,8 +51,9 @@ type Gradient struct {
 	batch sums // last, since it is large: of a nil pointer, a field further than 4 KiB away may be no panic but the end of the process
 }
 
-// NewGradient returns an empty gradient of a table of rows x cols. Both must be at least 1. A batch can have as many ids as the
-// bits of rows leave of 64, a million where there are 2^44 rows; for more, what adds it returns a ShapeError.
+// NewGradient returns an empty gradient of a table of rows x cols. Both must be at least 1. The numbers of rows and of ids of a
+// batch have 64 bits together at most, so that a table of 2^44 rows takes 2^19-1 ids at once; for more, what adds them returns
+// a ShapeError.
 func NewGradient(rows, cols int) (*Gradient, error) {
 	if err := checkSizes("lookup.NewGradient", "rows", rows, "cols", cols); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ type groups struct {
 func sized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }
 
 // group forms the groups of ids, without those that are id except. It is an error if an id is not below limit any more, or
-// if ids and places need more than 64 bits together, for which a table of 2^44 rows takes a million ids.
+// if ids and places need more than 64 bits together, for which a table of 2^44 rows takes 2^19 ids.
 func (g *groups) group(op string, ids view, except, limit, workers int) error {
 	n := ids.n
 	shift := bits.Len(uint(n))

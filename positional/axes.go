@@ -14,7 +14,7 @@ import (
 // those that the pairs have without it, the highest ones for axis 0. This is M-RoPE of Wang et al., "Qwen2-VL: enhancing
 // vision-language model's perception of the world at any resolution" (2024), with Sections(16, 24, 24).
 //
-// ApplyAxes and BackwardAxes take such positions, and CountGrids counts them. With all other methods a token is at the same
+// ApplyAxes, BackwardAxes and AnglesAxes take such positions; CountGrids counts them. With all other methods a token is at the same
 // position on every axis, as those of texts are; then Sections and InterleavedSections change nothing.
 //
 // The numbers of pairs are at least 1 and Dim/2 in all; NewRotary returns a ShapeError for others. Of Sections,

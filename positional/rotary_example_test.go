@@ -271,15 +271,8 @@ func ExampleRotary_AnglesAxes() {
 	if err := r.AnglesAxes(angles, [][]int{{0, 1}, {0, 2}}); err != nil {
 		log.Fatal(err)
 	}
-	show(angles) // two cosines and two sines
-	x := rowvec.Matrix{Rows: 2, Cols: 4, Stride: 4, Data: []float32{1, 1, 0, 0, 1, 1, 0, 0}}
-	if err := rowvec.Rotate(x, x, rowvec.Rotation{Heads: 1}, angles, 0, 2); err != nil {
-		log.Fatal(err)
-	}
-	show(x)
+	show(angles) // two cosines and two sines, for rowvec.Rotate as those of Angles
 	// Output:
-	// [1.000 1.000 0.000 0.000]
-	// [0.540 -0.416 0.841 0.909]
 	// [1.000 1.000 0.000 0.000]
 	// [0.540 -0.416 0.841 0.909]
 }

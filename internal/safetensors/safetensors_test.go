@@ -3,8 +3,10 @@ package safetensors
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -64,6 +66,18 @@ func TestReadTypes(t *testing.T) {
 	}
 }
 
+// syntaxError returns the text of the error that package json ends with, or none.
+func syntaxError(text string) string {
+	d := json.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return "no error"
+		} else if err != nil {
+			return err.Error()
+		}
+	}
+}
+
 func TestReadMisuse(t *testing.T) {
 	const a = `"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
 	tensor := func(fields string) string { return `{"a":{` + fields + `}}` }
@@ -89,7 +103,7 @@ func TestReadMisuse(t *testing.T) {
 		{`{"a":"\ud83d` + `"}`, 0, "the header has an escape that is half of a surrogate pair"},
 		{`{"\ud8"}`, 0, "the header is not valid JSON"},
 		{`{"\ud8zz":"\"}`, 0, "the header is not valid JSON"},
-		{`{` + a + `,}`, 8, "the header is not valid JSON: invalid character"},
+		{`{` + a + `,}`, 8, "the header is not valid JSON: " + syntaxError(`{`+a+`,}`)}, // of which Go 1.27 says something else than before
 		{`{,` + a + `}`, 8, "the header is not valid JSON: invalid character ','"},
 		{`{"a":[]}`, 0, `tensor "a" is not what it should be in the header: [ instead of {`},
 		{`{"a":` + strings.Repeat("[", 100000) + `}`, 0, `tensor "a" is not what it should be in the header: [ instead of {`},
