@@ -326,20 +326,49 @@ func TestOneBatch(t *testing.T) {
 		rng := rand.New(rand.NewPCG(12, 1))
 		for dim := range 40 {
 			for _, gaps := range [][2]int{{0, 0}, {0, 1}, {1, 0}} {
-				dst, src := matrix(heap, rng, 7, dim, gaps[0]), matrix(heap, rng, 7, dim, gaps[1])
-				want := clone(dst)
-				kernels.AddBatches(want, src, 1)
-				if err := rowvec.AddBatches(dst, src); err != nil {
-					t.Fatal(err)
-				}
-				for i, x := range dst.Data {
-					if math.Float32bits(x) != math.Float32bits(want.Data[i]) && (x == x || want.Data[i] == want.Data[i]) {
-						t.Fatalf("dim %d, gaps %v: element %d is %v, want %v", dim, gaps, i, x, want.Data[i])
-					}
-				}
+				testBatches(t, matrix(heap, rng, 7, dim, gaps[0]), matrix(heap, rng, 7, dim, gaps[1]))
 			}
 		}
 	})
+}
+
+// TestManyBatches has batches added to some rows before the others, as many that are in no cache are: more than at a time, and
+// than there are rows.
+func TestManyBatches(t *testing.T) {
+	heap := func(n int) []float32 { return make([]float32, n) }
+	prefetchAll(t)
+	isatest.Each(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(12, 2))
+		for _, dim := range []int{1, 5, 31, 64, 100, 300, 1030} {
+			for _, rows := range []int{1, 2, 3, 9, 150} {
+				for _, batches := range []int{1, 2, 15, 16, 19, 130} {
+					if isatest.Sampled() && rows*batches*dim > 100_000 {
+						continue
+					}
+					testBatches(t, matrix(heap, rng, rows, dim, dim%2), matrix(heap, rng, rows*batches, dim, rows%2))
+				}
+			}
+		}
+		for _, dim := range []int{1<<16 - 1, 1<<16 + 9} { // more than a chunk
+			testBatches(t, matrix(heap, rng, 3, dim, 1), matrix(heap, rng, 9, dim, 0))
+		}
+	})
+}
+
+// testBatches compares AddBatches with its definition.
+func testBatches(t *testing.T, dst, src rowvec.Matrix) {
+	t.Helper()
+	want := clone(dst)
+	kernels.AddBatches(want, src, src.Rows/dst.Rows)
+	if err := rowvec.AddBatches(dst, src); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range dst.Data {
+		if math.Float32bits(x) != math.Float32bits(want.Data[i]) && (x == x || want.Data[i] == want.Data[i]) {
+			t.Fatalf("%d rows of %d, strides %d and %d, to %d: element %d is %v, want %v",
+				src.Rows, src.Cols, dst.Stride, src.Stride, dst.Rows, i, x, want.Data[i])
+		}
+	}
 }
 
 func TestEveryIDType(t *testing.T) {

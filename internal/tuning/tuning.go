@@ -96,19 +96,19 @@ var ParallelRotaryElements = 2 << 20
 // PassElements is the size of the gradient of a layer's result up to which one gradient of a table after the other goes over all of it,
 // since it stays in cache. Beyond, all are added to from a piece before the next, but those of positions of fewer than ManySequences, of
 // which a kernel adds the rows of several to a row of positions at once. How long that takes, to what it takes by whole passes, on one core of
-// a Zen 5, for 64 sequences of 128 Zipf ids and for 512 of 16, with learned positions, with segments, and with both, medians of 9 in random
-// order:
+// a Zen 5, for 64 sequences of 128 Zipf ids and for 512 of 16, with learned positions, with segments, and with both, medians of 9 to 31 in
+// random order:
 //
-//	50,257 x 768      0.87 0.81   0.87 0.84   0.83 0.70
-//	32,000 x 4,096    0.82 0.87   0.71 0.72   0.65 0.66
-//	100,000 x 300     0.89 1.05   1.01 1.01   0.92 1.12
+//	50,257 x 768      0.98 0.92   0.87 0.84   0.84 0.78
+//	32,000 x 4,096    0.92 0.90   0.71 0.72   0.71 0.71
+//	100,000 x 300     1.03 1.10   1.01 1.01   0.97 1.06
 //
-// With positions, 32 of 128 took 1.01 (768 columns) and 0.86 (4,096), 16 of 128 1.04 to 1.14, and 8 of 1,024 1.08 to 1.15; 1 Mi elements and
-// fewer 0.9 to 1.2. It is also the size from which on rows are fetched that elements are dropped from one by one: dropRows of package rowvec.
+// With positions alone, 32 of 128 took 1.03 (768 columns), 0.98 (4,096) and 1.09 (300), and 16 of 512 1.04 and, 300 columns, 1.06; 1 Mi
+// elements and fewer 0.9 to 1.2. It is also the size from which on rows are fetched that elements are dropped from one by one: dropRows of package rowvec.
 var PassElements = 1 << 20
 
 // ManySequences is said at PassElements.
-const ManySequences = 32
+const ManySequences = 64
 
 // ShareColumns is the number of columns up to which workers share dense gradients of tokens by columns, but see ShareElements, and not
 // by rows, for which each goes over all ids, and rows of the gradient come with gaps. But workers that have no cache in common slow
