@@ -2,6 +2,7 @@ package lookup
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rowvec/rowvec"
@@ -301,16 +302,46 @@ func (p *outputPass) backwardColumns(lo, hi, state, states int) error {
 		if !p.sampled || p.grad.Rows == 0 {
 			continue // it is done, blocks do it, a sparse gradient has been added to already, or a frozen table has none
 		}
-		grad := columns(p.grad, lo, hi)
-		for k := range n {
-			id := p.ids.at(first + k)
-			if uint(id) >= uint(grad.Rows) {
-				return rowvec.ErrChanged
-			}
-			forward.AddProduct(rows(grad, id, id+1), columns(p.logits, first+k, first+k+1), h, true, rowvec.Matrix{})
+		if err := p.addChosen(columns(p.grad, lo, hi), part, h, first); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// addChosen adds the gradients of as many of the tokens that are chosen as scratch has rows, from one on, to some columns of that of the
+// table. Those that are different rows are added to in scratch, several at a time, and put back. To add to each where it lies takes 1.1 to 2.4
+// times as long, 50,257 x 768 (with Zipf ids and one state 0.98), and 1.8 to 4 times, 1,000,000 x 64, for 1 to 256 states and 1,024 tokens, on
+// one core of a Zen 5, medians of 31 in random order.
+func (p *outputPass) addChosen(grad, scratch, h rowvec.Matrix, first int) error {
+	var ids [outputRows]int
+	for k := range scratch.Rows {
+		if ids[k] = p.ids.at(first + k); uint(ids[k]) >= uint(grad.Rows) {
+			return rowvec.ErrChanged
+		}
+	}
+	for k, n := 0, 0; k < scratch.Rows; k += n {
+		n = distinct(ids[k:scratch.Rows])
+		sums := rows(scratch, 0, n)
+		if err := rowvec.Gather(sums, grad, ids[k:k+n]); err != nil {
+			return err
+		}
+		forward.AddProduct(sums, columns(p.logits, first+k, first+k+n), h, true, rowvec.Matrix{})
+		for i := range n {
+			copy(grad.Row(ids[k+i]), sums.Row(i))
+		}
+	}
+	return nil
+}
+
+// distinct returns how many ids there are in front of the first that occurs twice, which are all if none does.
+func distinct(ids []int) int {
+	for n := range ids {
+		if slices.Contains(ids[:n], ids[n]) {
+			return n
+		}
+	}
+	return len(ids)
 }
 
 // addSparse adds the gradients of the rows of tokens, each of which is added up from +0 first.
