@@ -332,8 +332,8 @@ func TestOneBatch(t *testing.T) {
 	})
 }
 
-// TestManyBatches has batches added to some rows before the others, as many that are in no cache are: more than at a time, and
-// than there are rows.
+// TestManyBatches has batches added to some rows before the others, as many that the second-level cache does not hold are: more
+// than at a time, and than there are rows.
 func TestManyBatches(t *testing.T) {
 	heap := func(n int) []float32 { return make([]float32, n) }
 	prefetchAll(t)
@@ -349,9 +349,8 @@ func TestManyBatches(t *testing.T) {
 				}
 			}
 		}
-		for _, dim := range []int{1<<16 - 1, 1<<16 + 9} { // more than a chunk
-			testBatches(t, matrix(heap, rng, 3, dim, 1), matrix(heap, rng, 9, dim, 0))
-		}
+		testBatches(t, matrix(heap, rng, 2, 20_000, 1), matrix(heap, rng, 2*17, 20_000, 0)) // three rows of which are a chunk
+		testBatches(t, matrix(heap, rng, 1, 1<<16+9, 1), matrix(heap, rng, 17, 1<<16+9, 1)) // and more than one
 	})
 }
 

@@ -43,7 +43,7 @@ func testPlaces(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		for _, cols := range []int{1, 5, 16, 40, 64, 130, 300, 600, chunkElements/4 + 3, chunkElements + 3} {
 			rows, n := 400, 350
-			if cols > 1000 && isatest.Sampled() {
+			if isatest.Sampled() && cols != 5 && cols != 40 && cols != 600 {
 				continue
 			}
 			if cols > 1000 { // more than a call of assembly does

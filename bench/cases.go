@@ -119,7 +119,6 @@ var cases = map[string][]shape{
 	"LayerNormBackward": normCases,
 	"Rotate": {
 		{dim: 768, ids: 8192, seq: 1024, cache: "cold"},
-		{dim: 768, ids: 16384, seq: 256, cache: "cold"},
 		{dim: 64, ids: 128, seq: 128, cache: "warm"},
 	},
 	"BagSum": {

@@ -1217,7 +1217,7 @@ func TestAccumulate(t *testing.T) {
 			e := must(lookup.NewEmbedding(vocab, dim, lookup.Workers(3)))
 			g := e.NewGradient()
 			rounds := 4
-			if isatest.Slow {
+			if isatest.Few() {
 				rounds = 2
 			}
 			for round := range rounds {

@@ -237,9 +237,9 @@ const (
 // 1.1 to 1.2 (0.9 to 1.1 of 4,096 columns), with 4 to 12 0.91 to 1.11. A single one, which waits for memory alone, has it too: 0.92,
 // 603,084 x 64, 0.87, 128,657 x 300, 0.85 to 0.9, 50,257 x 768, and 0.96 to 1.01, 9,423 x 4,096.
 //
-// turnElements is the most elements that they may have, since they and their gradients come by for each part of the table: 128 to 1,024
-// states took 0.98, 1.00, 0.98 and 1.01, 50,257 x 768, 1.00, 1.02, 1.11 and 1.10, 9,423 x 4,096, 0.99, 0.97, 0.97 and 1.10, 30,000 x 1,024,
-// and 0.89 to 0.95, 100,000 x 128.
+// turnElements is the most elements that they may have, but for a single one, since they and their gradients come by for each part of the
+// table: 128 to 1,024 states took 0.98, 1.00, 0.98 and 1.01, 50,257 x 768, 1.00, 1.02, 1.11 and 1.10, 9,423 x 4,096, 0.99, 0.97, 0.97 and
+// 1.10, 30,000 x 1,024, and 0.89 to 0.95, 100,000 x 128.
 const (
 	turnStates   = 16
 	turnElements = 512 << 10
@@ -309,10 +309,10 @@ func (p *outputPass) backwardColumns(lo, hi, state, states int) error {
 	return nil
 }
 
-// addChosen adds the gradients of as many of the tokens that are chosen as scratch has rows, from one on, to some columns of that of the
-// table. Those that are different rows are added to in scratch, several at a time, and put back. To add to each where it lies takes 1.1 to 2.4
-// times as long, 50,257 x 768 (with Zipf ids and one state 0.98), and 1.8 to 4 times, 1,000,000 x 64, for 1 to 256 states and 1,024 tokens, on
-// one core of a Zen 5, medians of 31 in random order.
+// addChosen adds the gradients of chosen tokens, from number first on as many as scratch has rows, which are at most outputRows, to columns
+// of the gradient of the table. Runs of different rows are gathered into scratch, added to, and copied back. To add to each where it lies
+// takes 1.1 to 2.4 times as long, 50,257 x 768 (with Zipf ids and one state 0.98), and 1.8 to 4 times, 1,000,000 x 64, for 1 to 256 states and
+// 1,024 tokens, on one core of a Zen 5, medians of 31 in random order.
 func (p *outputPass) addChosen(grad, scratch, h rowvec.Matrix, first int) error {
 	var ids [outputRows]int
 	for k := range scratch.Rows {
