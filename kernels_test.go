@@ -362,11 +362,8 @@ func testBatches(t *testing.T, dst, src rowvec.Matrix) {
 	if err := rowvec.AddBatches(dst, src); err != nil {
 		t.Fatal(err)
 	}
-	for i, x := range dst.Data {
-		if math.Float32bits(x) != math.Float32bits(want.Data[i]) && (x == x || want.Data[i] == want.Data[i]) {
-			t.Fatalf("%d rows of %d, strides %d and %d, to %d: element %d is %v, want %v",
-				src.Rows, src.Cols, dst.Stride, src.Stride, dst.Rows, i, x, want.Data[i])
-		}
+	if d := diff(dst.Data, want.Data, false); d != "" {
+		t.Fatalf("%d rows of %d, strides %d and %d, to %d: %s", src.Rows, src.Cols, dst.Stride, src.Stride, dst.Rows, d)
 	}
 }
 

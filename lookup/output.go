@@ -316,15 +316,13 @@ func (p *outputPass) backwardColumns(lo, hi, state, states int) error {
 func (p *outputPass) addChosen(grad, scratch, h rowvec.Matrix, first int) error {
 	var ids [outputRows]int
 	for k := range scratch.Rows {
-		if ids[k] = p.ids.at(first + k); uint(ids[k]) >= uint(grad.Rows) {
-			return rowvec.ErrChanged
-		}
+		ids[k] = p.ids.at(first + k)
 	}
 	for k, n := 0, 0; k < scratch.Rows; k += n {
 		n = distinct(ids[k:scratch.Rows])
 		sums := rows(scratch, 0, n)
-		if err := rowvec.Gather(sums, grad, ids[k:k+n]); err != nil {
-			return err
+		if rowvec.Gather(sums, grad, ids[k:k+n]) != nil { // all have been checked
+			return rowvec.ErrChanged
 		}
 		forward.AddProduct(sums, columns(p.logits, first+k, first+k+n), h, true, rowvec.Matrix{})
 		for i := range n {

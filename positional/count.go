@@ -162,8 +162,8 @@ func CountRagged(at, offsets, past []int) error {
 // has one span, its grid.
 //
 // at has a list for each axis, with an element for each token, and the first position is start. A span without tokens
-// changes nothing; nobody may change one meanwhile. Errors: ShapeError, also if start or a number is negative, if there is another number of tokens, or if a
-// position overflows an int; OverlapError if lists of at share memory with each other or with a span; then at is as it was.
+// changes nothing; nobody may change one meanwhile. Errors: ShapeError, also if start or a number is negative, if there is
+// another number of tokens, or if a position overflows an int; OverlapError if lists of at share memory with each other or with a span; then at is as it was.
 func CountGrids(at [][]int, start int, spans ...[]int) (next int, err error) {
 	const op = "positional.CountGrids"
 	if err := checkGrids(op, at, start, spans); err != nil {

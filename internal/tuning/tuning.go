@@ -104,7 +104,8 @@ var ParallelRotaryElements = 2 << 20
 //	100,000 x 300     1.03 1.10   1.01 1.01   0.97 1.06
 //
 // With positions alone, 32 of 128 took 1.03 (768 columns), 0.98 (4,096) and 1.09 (300), and 16 of 512 1.04 and, 300 columns, 1.06; 1 Mi
-// elements and fewer 0.9 to 1.2. It is also the size from which on rows are fetched that elements are dropped from one by one: dropRows of package rowvec.
+// elements and fewer 0.9 to 1.2. It is also the size from which on rows are fetched that elements are dropped from one by one: dropRows of
+// package rowvec.
 var PassElements = 1 << 20
 
 // ManySequences is said at PassElements.
