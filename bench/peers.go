@@ -58,7 +58,7 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 	for _, missing := range c.python.Missing {
 		fmt.Fprintf(stderr, "bench: %s has no %s; going on without\n", *name, missing)
 	}
-	c.Host, c.Python = thisHost(), c.python.pythonInfo
+	c.Host, c.Python, c.Addresses = thisHost(), c.python.pythonInfo, measureAddresses()
 	if *asJSON {
 		if err = c.compare(stderr, func([]faceOff) error { return nil }); err == nil && *train {
 			err = c.train(stderr)
@@ -68,7 +68,7 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 		}
 		return exit(err, stderr)
 	}
-	fmt.Fprintf(stdout, "%s\n%s\n%s each, %s\n", c.Host, c.Python, plural(c.Workers, "thread"), plural(c.Rounds, "round"))
+	fmt.Fprintf(stdout, "%s\n%s\n%s\n%s each, %s\n", c.Host, c.Addresses, c.Python, plural(c.Workers, "thread"), plural(c.Rounds, "round"))
 	layout := block
 	if *brief {
 		layout = lines
@@ -109,11 +109,12 @@ type comparison struct {
 	python   *python
 	arena    arena
 
-	Host    host       `json:"host"`
-	Python  pythonInfo `json:"python"`
-	Workers int        `json:"workers"`
-	Rounds  int        `json:"rounds"`
-	Results []faceOff  `json:"results"`
+	Host      host       `json:"host"`
+	Addresses addresses  `json:"addresses"`
+	Python    pythonInfo `json:"python"`
+	Workers   int        `json:"workers"`
+	Rounds    int        `json:"rounds"`
+	Results   []faceOff  `json:"results"`
 
 	SkipGram *lesson `json:"skip_gram,omitempty"`
 }
