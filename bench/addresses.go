@@ -16,7 +16,7 @@ import (
 // ones.
 type addresses struct {
 	Together float64 `json:"together_ns"`    // lines side by side
-	Apart    float64 `json:"apart_ns"`       // each on 4 KiB of its own, in memory on pages of 2 MiB where there are such
+	Apart    float64 `json:"apart_ns"`       // each on 4 KiB of its own, in memory that is to be on pages of 2 MiB
 	Small    float64 `json:"small_pages_ns"` // the same in memory as Go gets it from the system
 }
 
@@ -63,6 +63,6 @@ func chase(memory []uint32, step int) float64 {
 
 // String returns one line.
 func (a addresses) String() string {
-	return fmt.Sprintf("a line at random out of 1 MiB: %s ns; on 4 KiB of its own: %s, in memory with no pages of 2 MiB %s",
+	return fmt.Sprintf("a line out of 1 MiB: %s ns; each on 4 KiB of its own: %s if on pages of 2 MiB, else %s",
 		figure(a.Together), figure(a.Apart), figure(a.Small))
 }
