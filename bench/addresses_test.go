@@ -30,3 +30,20 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+func TestSettling(t *testing.T) {
+	for _, c := range []struct {
+		shape shape
+		want  int
+	}{
+		{shape{vocab: 1_000_000, dim: 64, ids: 8190, cache: "cold"}, 46}, // 62,500 pages, and a row on one
+		{shape{vocab: 50257, dim: 768, ids: 128, cache: "cold"}, 1767},   // 37,692
+		{shape{vocab: 16384, dim: 12288, ids: 512, cache: "cold"}, 178},  // 196,608, and a row on 13
+		{shape{vocab: 10000, dim: 64, ids: 8192, cache: "held"}, 0},
+		{shape{n: 1 << 25, cache: "cold"}, 0},
+	} {
+		if got := c.shape.settling(); got != c.want {
+			t.Errorf("%s: %d calls, want %d", c.shape, got, c.want)
+		}
+	}
+}

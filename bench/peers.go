@@ -193,6 +193,9 @@ func (c *comparison) compare(stderr io.Writer, done func([]faceOff) error) error
 // 2^26 cycles, about 30 ms, one of libgomp's kept a core busy for 8.6 ms, and would take the cores from whoever comes next.
 const idle = 12
 
+// settle is how many samples a side that looks rows up goes on for, if it takes as many to settle, before it is measured.
+const settle = 16
+
 // rival is one side of a case.
 type rival struct {
 	name   string
@@ -215,11 +218,11 @@ func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
 	works := make([]work, len(rivals))
 	next := 0 // lists of ids go on from side to side: nobody finds rows in cache that the one before has fetched
 	for i, r := range rivals {
+		warm := 0
 		step := func() (time.Duration, error) {
 			if c.Workers > 1 {
 				time.Sleep(idle * c.sample)
 			}
-			warm := (calls[i] + 2) / 4 // other sides have been at the caches
 			first := next
 			next += calls[i] + warm
 			return r.run(first, calls[i], warm)
@@ -228,9 +231,11 @@ func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
 			return f, err
 		}
 		for calls[i] = 1; ; calls[i] *= 2 {
+			warm = (calls[i] + 2) / 4 // other sides have been at the caches
 			if took, err := step(); err != nil {
 				return f, err
 			} else if took >= c.sample {
+				warm = max(warm, min(s.settling(), int(settle*c.sample*time.Duration(calls[i])/took)))
 				break
 			}
 		}
