@@ -25,7 +25,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%d bytes apart: %d of %d lines in the chain", step, len(lines), addressLines)
 		}
 	}
-	if got, want := fmt.Sprint(addresses{4.2, 56.1, 57}), "a line out of 1 MiB: 4.20 ns; each on 4 KiB of its own: "+
+	if got, want := fmt.Sprint(addresses{4.2, 56.1, 57}), "a line out of 512 KiB: 4.20 ns; each on 4 KiB of its own: "+
 		"56.1 if on pages of 2 MiB, else 57.0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
