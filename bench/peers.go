@@ -19,7 +19,8 @@ const peersUsage = `Usage: go run ./bench peers [flags]    or: go run ./bench -p
 Compares rowvec with NumPy and PyTorch, each in its best forms, and with vek, gonum and naive
 Go, on the same shapes, numbers and ids. All sides run in turn, round after round; each time is
 a median over rounds, and behind it stands how many times rowvec's that is: the median of the
-ratios within each round. Fails if a side computes something else than rowvec does.
+ratios within each round. Each side begins with calls that do not count, with cold tables until
+the caches know its pages. Fails if a side computes something else than rowvec does.
 
 All tables are on 2 MiB pages where there are such, and so is what NumPy and PyTorch allocate
 for themselves, above all dense gradients: with GLIBC_TUNABLES, unless it is in the environment
