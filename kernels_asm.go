@@ -226,8 +226,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //	50,257 x 4,096     512    2393  2422  2390   2475  2479  2465   2748  2717  2815
 //	3,000 x 768      2,048     207   183   179    262   204   199    297   240   236
 //
-// 16 and 40 rows ahead are as good as 24. A Zen 5 with AVX-512 takes 0.91 to 1.2 times as long with one 8, 24 or 48 rows ahead, 1.02 in the
-// middle.
+// 16 and 40 rows ahead are as good as 24. A Zen 5 with AVX-512 takes 0.72 to 1.22 times as long with one 8, 24 or 48 rows ahead, 1.03 in
+// the middle.
 //
 // Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level),
 // but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is done (a gather of 128 ids of 1,000,000 x 16,

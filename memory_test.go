@@ -899,7 +899,7 @@ func TestMemory(t *testing.T) {
 	isatest.Tune(t, &tuning.RootColumns, 0)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	m, levels := newMemory(t, roomFor), isatest.Levels(t)
-	wide := slices.Contains(levels, isa.AVX512) // which alone knows of halves
+	avx512 := slices.Contains(levels, isa.AVX512) // which alone knows of halves
 	for k, kernel := range idTables[0] {
 		name, _, _ := strings.Cut(kernel.name, " ")
 		shapes := []extent{{n: 15, rows: 9, seq: 5}, {n: 1, rows: 3, seq: 1}, {n: 3, rows: 9, seq: 3}, {n: 13, rows: 1, seq: 1}} // four rows, two and one; one; fewer than four; the same
@@ -920,7 +920,7 @@ func TestMemory(t *testing.T) {
 				s.dim, s.gap = dim, dim%2
 				table := idTables[(dim+3*i)%len(idTables)]
 				m.try(t, levels, table, k, s)
-				if wide && dim > 32 && dim <= 128 { // which are done in another way where vectors are done in halves
+				if avx512 && dim > 32 && dim <= 128 { // which are done in another way where vectors are done in halves
 					tuning.Halves = true
 					m.try(t, levels, table, k, s)
 					tuning.Halves = false
@@ -932,7 +932,7 @@ func TestMemory(t *testing.T) {
 				if strings.Contains(" "+lowered+" ", " "+name+" ") && (dim%8 == 0 || dim > 128 || dim > 32 && name[:3] == "Bag") {
 					undo := tuning.Lower()
 					m.try(t, levels, table, k, s)
-					if wide && (dim%16 == 0 || dim > 128 || name[:3] == "Bag") { // lines, parts of them, and blocks of vectors at either end
+					if avx512 && (dim%16 == 0 || dim > 128 || name[:3] == "Bag") { // lines, parts of them, and blocks of vectors at either end
 						tuning.Halves = false
 						m.try(t, levels, table, k, s)
 					}
@@ -969,7 +969,7 @@ func TestMemoryOfPrefetches(t *testing.T) {
 	large(t)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	m, levels := newMemory(t, roomFor), isatest.Levels(t)
-	wide := slices.Contains(levels, isa.AVX512)
+	avx512 := slices.Contains(levels, isa.AVX512)
 	defer func(bags, lines, inOrder int) {
 		tuning.CachedBagBytes, tuning.HeldLinesBytes, tuning.InOrderBytes = bags, lines, inOrder
 	}(tuning.CachedBagBytes, tuning.HeldLinesBytes, tuning.InOrderBytes)
@@ -998,7 +998,7 @@ func TestMemoryOfPrefetches(t *testing.T) {
 				s.n, s.seq, s.rows, s.queries = n, n, 1000, 1+(i+n)%2
 				table := idTables[(i+n)%len(idTables)]
 				m.try(t, levels, table, k, s)
-				if wide && n == 1 && !tuning.Halves { // one row is copied in a way of its own then
+				if avx512 && n == 1 && !tuning.Halves { // one row is copied in a way of its own then
 					tuning.Halves = true
 					m.try(t, levels, table, k, s)
 					tuning.Halves = false

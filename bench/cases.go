@@ -20,11 +20,11 @@ type shape struct {
 // bags returns how many bags of seq ids there are.
 func (s shape) bags() int { return s.ids / s.seq }
 
-// settling returns how many calls it takes to get to nearly each page, of 4 KiB, of a table in no cache: by six times as many rows as
-// there are pages. Where a page is stands in memory, too, and what caches hold of that is gone once other sides have been at them. On a
-// virtual Zen 5 sums of 8,190 rows of 1,000,000 x 64, in bags of 10, take 22 to 42 ns per row after 5 ms of sleep, 11 to 12 after 20
-// calls and 10.5 after 50, and rounds of this comparison 9 to 30 in front of which there were a quarter of the calls that are measured, and
-// 12.2 to 14.7, but for one in fifteen, so.
+// settling returns how many calls it takes to get to nearly each page, of 4 KiB, of a table in no cache, with uniform ids: those whose
+// rows are on six times as many. Where a page is stands in memory, too, and what caches hold of that is gone once other sides have been at
+// them. On a virtual Zen 5 sums of 8,190 rows of 1,000,000 x 64, in bags of 10, take 22 to 42 ns per row after 5 ms of sleep, 11 to 13
+// after 20 calls, with one of ten 18, and 10.5 after 50. Fifteen rounds of this comparison took 14.7 to 33.2 where a quarter of the calls
+// that are measured went before, and 12.2 to 14.7 but for one of 21.4 so.
 func (s shape) settling() int {
 	if s.cache != "cold" || s.vocab == 0 {
 		return 0

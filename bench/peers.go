@@ -194,7 +194,7 @@ func (c *comparison) compare(stderr io.Writer, done func([]faceOff) error) error
 // 2^26 cycles, about 30 ms, one of libgomp's kept a core busy for 8.6 ms, and would take the cores from whoever comes next.
 const idle = 12
 
-// settle is how many samples a side that looks rows up goes on for, if it takes as many to settle, before it is measured.
+// settle is how many samples a side goes on for at most, to settle, before it is measured.
 const settle = 16
 
 // rival is one side of a case.

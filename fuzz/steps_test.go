@@ -11,7 +11,6 @@ import (
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/isatest"
-	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/kernels"
 	"github.com/rowvec/rowvec/lookup"
 )
@@ -71,7 +70,7 @@ func FuzzSteps(f *testing.F) {
 			program(stepSum, stepMean, stepMax, addSum, stepSum, step, stepMean, stepMax),
 		} {
 			for options := range uint8(4) { // by frequency, and limited
-				if few := isatest.Few() && (options+method+uint8(i))%4 != 0; few || (isatest.Slow || race.Enabled) && (i+int(method))%7 > 2 {
+				if few := isatest.Few() && (options+method+uint8(i))%4 != 0; few || isatest.Slow && (i+int(method))%7 > 2 {
 					continue
 				}
 				in := input{Dim: 35, N: 24, Rows: 12, Seq: 2, Start: options, At: method, Spread: 9, BadID: p, IDs: uint8(i) + options,
