@@ -385,7 +385,7 @@ near: \
 	SHORT_ROWS(KERNEL, OUT, FOURS, STRIDE, NOTHING, STRIDE_NEXT); \
 	WHOLE_ROWS(KERNEL, NOTHING, NOTHING); \
 row: \
-	ROW;                                \
+	ROW_ABREAST;                        \
 	COLUMNS_AVX2(KERNEL);               \
 	ROWS_END
 
@@ -395,7 +395,7 @@ row: \
 	SHORT_ROWS(EMBED, DI, NO_FOURS, NOTHING, POSITION, POSITION_STRIDE_NEXT); \
 	WHOLE_ROWS(EMBED, POSITION, POSITION_NEXT); \
 row: \
-	ROW;                                      \
+	ROW_ABREAST;                              \
 	POSITION;                                 \
 	COLUMNS_AVX2(EMBED);                      \
 	POSITION_NEXT;                            \
@@ -521,7 +521,7 @@ row:
 #define STREAM_ROWS_AVX2(KERNEL) \
 	BEGIN_AVX2;                  \
 row: \
-	ROW_STREAM;                  \
+	ROW_STREAM_ABREAST;          \
 	COLUMNS_STREAM_AVX2(KERNEL); \
 	STREAM_END
 
@@ -529,7 +529,7 @@ row: \
 	BEGIN_AVX2;                 \
 	POSITIONS_BEGIN;            \
 row: \
-	ROW_STREAM;                 \
+	ROW_STREAM_ABREAST;         \
 	POSITION;                   \
 	COLUMNS_STREAM_AVX2(EMBED); \
 	POSITION_NEXT;              \

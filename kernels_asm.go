@@ -231,7 +231,7 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //
 // Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level),
 // but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is done (a gather of 128 ids of 1,000,000 x 16,
-// which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 3 and a Zen 4 saw no difference between 12 and 32, or 48. A
+// which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 4 saw no difference between 12 and 32, or 48. A
 // Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
 //
 //	table             gather           scatter-add      embed            sums of bags of 10
@@ -240,6 +240,24 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //	1,000,000 x 32    6.36 4.87 4.64   7.27 5.08 4.84   7.54 5.73 5.52   7.98 6.06 4.98 3.67
 //	1,000,000 x 64    9.56 9.71 9.73   11.1 11.5 11.5   14.8 13.8 13.7   9.12 7.65 7.67 7.51
 //	1,000,000 x 128                                                      15.3 15.9 15.4 15.4
+//
+// With AVX2 alone it is fewBytes of them, and nearBytes of long rows and their states. On a Zen 3, times of that over those of
+// aheadBytes and longBytes, medians of 21 and 31 interleaved rounds (it takes longer and longer from 16 rows of 64 columns on, it seems,
+// since the first level of its TLB, which has 64 pages, has lost those of rows prefetched long before):
+//
+//	                         gather  scatter-add  embed  sums of 10  weighted  Dots  SGD   Adagrad  Adam
+//	1,000,000 x 128   8,192  0.95    0.97         0.92   0.95        0.95      0.90  0.95  0.95     0.89
+//	1,000,000 x 64    8,192  0.95    0.89         0.92   0.96        0.97      0.96  0.91  0.96     0.94
+//	1,000,000 x 32    8,192  0.96    0.98         0.97   0.98        0.99      0.98  0.94
+//	4,000,000 x 16    8,192  0.99    1.01         0.99   1.01        0.98      0.99  1.00  1.02     1.00
+//	  100,000 x 64    8,192  0.89    0.88         0.89   0.92        0.94      0.92  0.91
+//	   50,257 x 64    2,048  0.92    0.92         0.92   0.88        0.93      0.92  0.89  0.95     0.95
+//	   10,000 x 128   8,192  0.94    0.90         0.87   0.83        0.84      0.80  0.96
+//	   10,000 x 64    8,192  0.90    0.85         0.83   0.76        0.74      0.83  0.88  0.92     0.93
+//	   50,257 x 4,096   512  0.93    0.94         0.97   0.96        1.02      1.01  0.96  0.93     0.93
+//	   16,384 x 12,288  256  0.92    0.90
+//
+// 8 KiB of short rows gain less. PREFETCHT0 in place of T1 makes no difference there.
 //
 // Rows may begin within a line, and then reach one further than their bytes say. That line is prefetched too: without and with
 // it, in no cache but for the third table, which the third level holds, AVX-512, medians of 31 interleaved rounds:
@@ -276,6 +294,7 @@ const (
 	nearBytes      = 32 << 10
 	nearShortBytes = 8 << 10
 	aheadBytes     = 24 << 10
+	fewBytes       = 4 << 10
 	aheadLeast     = 8
 	aheadMost      = 96
 	aheadFew       = 32
@@ -307,7 +326,7 @@ func wholeLines(linear *Matrix) bool {
 // cached reports whether a table sits in the second-level cache, or so nearly that its rows are not prefetched.
 func cached(table *Matrix) bool {
 	size := extent(table)
-	return size <= tuning.CachedShortBytes/4 || table.Cols > lineBytes/4 && size <= tuning.CachedBytes/4
+	return size <= tuning.CachedShortBytes/4 || table.Cols > tuning.CachedShortColumns && size <= tuning.CachedBytes/4
 }
 
 // heldLines reports whether a gather is to leave alone a table whose rows are a few lines each: see tuning.HeldLinesBytes.
@@ -345,23 +364,22 @@ func prefetch(table *Matrix, ids, stride int, atOnce, near bool) (ahead, burst i
 // rowsAhead returns how many rows ahead to prefetch, and that at least as far as they fit into what bytesAhead says and no more
 // than a call of so many ids allows, where it is so many bytes of each.
 func rowsAhead(bytes, ids, least int, near bool) int {
-	short := aheadBytes
-	if near {
-		short = nearShortBytes
-	}
+	short, long := bytesAhead(near)
 	ahead := min(max(short/bytes, least), aheadMost, max(aheadFew, ids/4))
-	return min(ahead, max(bytesAhead(near)/bytes, 1))
+	return min(ahead, max(long/bytes, 1))
 }
 
-// bytesAhead returns how much may be on its way into the second-level cache, or into the first.
-func bytesAhead(near bool) int {
+// bytesAhead returns how much may be on its way into the second-level cache, or into the first: of short rows, and of long ones.
+func bytesAhead(near bool) (short, long int) {
 	switch {
 	case near:
-		return nearBytes
+		return nearShortBytes, nearBytes
 	case fullWidth():
-		return wideBytes
+		return aheadBytes, wideBytes
+	case isa.Active() == isa.AVX2:
+		return fewBytes, nearBytes
 	}
-	return longBytes
+	return aheadBytes, longBytes
 }
 
 // fetch prefetches the first rows that ids choose, which no row before them does, and no more than wholeBytes of each: of all
@@ -492,11 +510,14 @@ func writtenAhead(linear *Matrix, rows int, whole bool) bool {
 		(whole || !wholeLines(linear))
 }
 
-// goesAbreast reports whether rows that come line by line are to come four abreast, for so many ids. Those that are written past the
-// caches have to be done by UNEVEN or be whole lines. Four rows are no more than a chunk.
+// goesAbreast reports whether rows that come line by line are to come four abreast, for so many ids. Those that AVX-512 writes past
+// the caches have to be done by UNEVEN or be whole lines. Four rows are no more than a chunk.
 func goesAbreast(linear *Matrix, ids int, stream bool) bool {
 	least, most := tuning.AbreastColumns, tuning.AbreastMost
-	if stream {
+	switch {
+	case isa.Active() == isa.AVX2:
+		return linear.Cols > tuning.NarrowAbreastColumns && linear.Cols <= chunkElements/4 && ids >= tuning.NarrowAbreastIDs
+	case stream:
 		least, most = tuning.AbreastStreamColumns, chunkElements/4
 	}
 	return fullWidth() && linear.Cols > least && linear.Cols <= most && ids >= tuning.AbreastIDs && (!stream || tuning.StreamUneven || wholeLines(linear))

@@ -97,8 +97,11 @@ func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	race.ReadRows(table, ids)
 	a.near = near() && (dst.Cols >= 16 || dst.Cols&(dst.Cols-1) != 0) // others have no near kernels: see avx512
 	small := tuning.CachedBagBytes
-	if fullWidth() && !a.near || isa.Intel() {
+	switch {
+	case fullWidth() && !a.near || isa.Intel():
 		small *= 3 // see tuning.Halves and tuning.Near
+	case dst.Cols > 16 && dst.Cols <= 128:
+		small = min(small, tuning.CachedShortBagBytes)
 	}
 	ahead := 0
 	if extent(table) > small/4 {

@@ -41,7 +41,10 @@ func dotGroup() int {
 //go:noinline
 func (d *dotArgs) do() int {
 	switch {
-	case isa.Active() != isa.AVX512:
+	case d.thirds:
+		return d.inThirds()
+	case isa.Active() == isa.AVX2:
+		d.step, d.end, d.apart = 3, d.n, 1
 		return dotsAVX2(d)
 	case d.rows == 1 && d.byRow() && d.ids == nil && tuning.InOrderLines:
 		return dotsOrderedAVX512(d)
@@ -49,6 +52,20 @@ func (d *dotArgs) do() int {
 		return dotsOneAVX512(d)
 	}
 	return dotsAVX512(d)
+}
+
+// inThirds does a chunk in thirds, and then the rows that three do not divide.
+func (d *dotArgs) inThirds() int {
+	third := d.n / 3
+	d.first, d.step, d.end, d.apart = 0, 1, third, third
+	if third > 0 {
+		dotsAVX2(d)
+	}
+	if 3*third < d.n {
+		d.first, d.step, d.end, d.apart = 3*third, 3, d.n, 1
+		dotsAVX2(d)
+	}
+	return d.n
 }
 
 // dotLanes adds the products of n elements, a multiple of 16 and no more than a chunk, to the lanes.

@@ -18,9 +18,9 @@
 //	DI   element of dst                  CX   bytes of the rows but for the tail
 //	K1   lanes of the tail               K2   results to store (AVX-512)
 
-// DOT_ROW finds row number t of the group.
-#define DOT_ROW(t, row, load, found) \
-	LEAQ  t(R13), DX;                         \
+// DOT_ROW finds the row of the group whose number FIND leaves in DX.
+#define DOT_ROW(FIND, row, load, found) \
+	FIND;                                     \
 	MOVQ  dotArgs_n(BX), R12;                 \
 	DECQ  R12;                                \
 	CMPQ  DX, R12;                            \
@@ -30,6 +30,8 @@
 	JAE   changed;                            \
 	IMULQ dotArgs_tableStride(BX), row;       \
 	ADDQ  dotArgs_table(BX), row
+
+#define NEXT_TO(t) LEAQ t(R13), DX
 
 // DOT_ID sets row to id number DX.
 #define DOT_ID(row, load, found) \
@@ -163,6 +165,16 @@ sum:
 	VSHUFPS $0x88, Y2, Y0, Y0;     \
 	VADDPS  Y12, Y0, Y0
 
+// The rows of a group are dotArgs.apart ids from each other, and so are their results.
+
+#define APART1 \
+	MOVQ dotArgs_apart(BX), DX; \
+	ADDQ R13, DX
+
+#define APART2 \
+	MOVQ dotArgs_apart(BX), DX; \
+	LEAQ (R13)(DX*2), DX
+
 // func dotsAVX2(d *dotArgs) (done int)
 // for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }, of at least 8 columns
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-16
@@ -170,11 +182,11 @@ TEXT ·dotsAVX2(SB), NOSPLIT, $0-16
 	MOVQ dotArgs_cols(BX), AX
 	SPLIT(64)
 	LAST_LANES_BEGIN(R10, DX)
-	XORL R13, R13
+	MOVQ dotArgs_first(BX), R13
 group:
-	DOT_ROW(0, SI, load0, found0)
-	DOT_ROW(1, R8, load1, found1)
-	DOT_ROW(2, R9, load2, found2)
+	DOT_ROW(NEXT_TO(0), SI, load0, found0)
+	DOT_ROW(APART1, R8, load1, found1)
+	DOT_ROW(APART2, R9, load2, found2)
 	DOTS_AHEAD(3)
 	DECQ AX
 	JEQ  last
@@ -194,18 +206,17 @@ pair:
 	MOVQ dotArgs_n(BX), DX
 	SUBQ R13, DX
 	CMPQ DX, $2
+	MOVQ dotArgs_apart(BX), DX
 	JEQ  pairOf2
 	JLT  pairOf1
-	VEXTRACTPS $2, X0, 8(DI)
-	VEXTRACTPS $2, X1, 8(R12)
+	VEXTRACTPS $2, X0, (DI)(DX*8)
+	VEXTRACTPS $2, X1, (R12)(DX*8)
 pairOf2:
-	VMOVSD X0, (DI)
-	VMOVSD X1, (R12)
-	JMP  pairDone
+	VEXTRACTPS $1, X0, (DI)(DX*4)
+	VEXTRACTPS $1, X1, (R12)(DX*4)
 pairOf1:
 	VMOVSS X0, (DI)
 	VMOVSS X1, (R12)
-pairDone:
 	MOVQ R12, DI
 	ADDQ dotArgs_dstStride(BX), DI
 	SUBQ $2, AX
@@ -223,20 +234,21 @@ last:
 	MOVQ dotArgs_n(BX), DX
 	SUBQ R13, DX
 	CMPQ DX, $2
+	MOVQ dotArgs_apart(BX), DX
 	JEQ  lastOf2
 	JLT  lastOf1
-	VEXTRACTPS $2, X0, 8(DI)
+	VEXTRACTPS $2, X0, (DI)(DX*8)
 lastOf2:
-	VMOVSD X0, (DI)
-	JMP  next
+	VEXTRACTPS $1, X0, (DI)(DX*4)
 lastOf1:
 	VMOVSS X0, (DI)
 next:
-	ADDQ $3, R13
-	CMPQ R13, dotArgs_n(BX)
+	ADDQ dotArgs_step(BX), R13
+	CMPQ R13, dotArgs_end(BX)
 	JLT  group
 	JMP  done
 changed:
+	MOVQ DX, dotArgs_end(BX)
 	DOTS_CHANGED
 done:
 	VZEROUPPER
@@ -510,10 +522,10 @@ GLOBL ·apart(SB), RODATA|NOPTR, $16
 	VPMOVZXBD ·apart(SB), Z31;                              \
 	XORL R13, R13;                                          \
 group: \
-	DOT_ROW(0, SI, load0, found0);                          \
-	DOT_ROW(1, R8, load1, found1);                          \
-	DOT_ROW(2, R9, load2, found2);                          \
-	DOT_ROW(3, R10, load3, found3);                         \
+	DOT_ROW(NEXT_TO(0), SI, load0, found0);                          \
+	DOT_ROW(NEXT_TO(1), R8, load1, found1);                          \
+	DOT_ROW(NEXT_TO(2), R9, load2, found2);                          \
+	DOT_ROW(NEXT_TO(3), R10, load3, found3);                         \
 	DOTS_AHEAD(4);                                          \
 	MOVQ dotArgs_n(BX), R12;                                \
 	SUBQ R13, R12;                                          \

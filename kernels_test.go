@@ -304,6 +304,8 @@ func TestEveryDimPrefetched(t *testing.T) {
 	prefetchAll(t)
 	isatest.Tune(t, &tuning.AbreastColumns, 319)
 	isatest.Tune(t, &tuning.AbreastIDs, 1)
+	isatest.Tune(t, &tuning.NarrowAbreastColumns, 255)
+	isatest.Tune(t, &tuning.NarrowAbreastIDs, 1)
 	isatest.Each(t, func(t *testing.T) {
 		sweep := func() {
 			for _, dim := range append(dims(1), 300, 320, 383, 448, 512, 530, 575, 576, 777, 1040) {
@@ -507,16 +509,18 @@ func TestAbreast(t *testing.T) {
 	isatest.Tune(t, &tuning.AbreastColumns, 319)
 	isatest.Tune(t, &tuning.AbreastMost, 16<<10)
 	isatest.Tune(t, &tuning.AbreastIDs, 1)
+	isatest.Tune(t, &tuning.NarrowAbreastColumns, 255)
+	isatest.Tune(t, &tuning.NarrowAbreastIDs, 1)
 	isatest.Tune(t, &tuning.WrittenBytes, 0)
 	isatest.Tune(t, &tuning.StreamBytes, 1<<30)
 	prefetchAll(t)
 	isatest.Each(t, func(t *testing.T) {
-		if isa.Active() != isa.AVX512 {
+		if isa.Active() != isa.AVX2 && isa.Active() != isa.AVX512 {
 			t.Skip("no rows come abreast")
 		}
 		large(t)
 		eachHalves(t, func() {
-			for _, dim := range []int{320, 333, 768, 9008, 16384, 16385} {
+			for _, dim := range []int{256, 288, 300, 320, 333, 768, 9008, 16384, 16385} {
 				compare[int64, int](t, heap, shape{dim: dim, n: 42, rows: abreastRows(dim), seq: 14, start: 1, scale: 2})
 			}
 		})

@@ -234,6 +234,37 @@ columnsDone:
 	LINES;                            \
 near:
 
+// UPDATE_ABREAST is what is in front of UPDATE_COLUMNS where rows come four abreast (ROW_ABREAST in rows_amd64.h): R12 goes along
+// their lines, from which those of the states are R13 and AX away, as STATES_ABREAST finds, since all have the same stride then. Such
+// rows have a block or more.
+
+#define UPDATE_ABREAST(UPDATE, BLOCK, ALSO) \
+	CMPB rowArgs_abreast(BX), $0;                        \
+	JEQ  one;                                            \
+foursAbreast: \
+	MANY_ABREAST(ALSO);                                  \
+	FOUR(UPDATE, BLOCK, 0, 64, 128, 192);                \
+	CMPQ DX, CX;                                         \
+	JLT  foursAbreast;                                   \
+	TESTB $63, rowArgs_cols(BX);                         \
+	JEQ  nearOnes;                                       \
+	MANY_ABREAST(ALSO);                                  \
+	JMP  nearOnes;                                       \
+one:
+
+#define STATES_ABREAST \
+	CMPB rowArgs_abreast(BX), $0;     \
+	JEQ  alone;                      \
+	MOVQ updateArgs_first(BX), R13;   \
+	SUBQ rowArgs_table(BX), R13;      \
+	MOVQ updateArgs_second(BX), AX;   \
+	SUBQ rowArgs_table(BX), AX;       \
+	NEXT_ABREAST;                     \
+alone:
+
+#define ALSO1 PREFETCH (R12)(R13*1)
+#define ALSO2 ALSO1; PREFETCH (R12)(AX*1)
+
 // CONSTANTS loads the constants into registers, and the bytes of a row in blocks.
 #define CONSTANTS(c11, c12, c13, c14, c15) \
 	VBROADCASTSS updateArgs_keep(BX), c11;         \
@@ -278,8 +309,8 @@ single: \
 	ROWS_BEGIN;                       \
 	CONSTANTS(Y11, Y12, Y13, Y14, Y15)
 
-#define UPDATE_COLUMNS_AVX2(UPDATE, AHEAD) \
-	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX2, AHEAD, UPDATE_TAIL_AVX2, NOTHING)
+#define UPDATE_COLUMNS_AVX2(UPDATE, AHEAD, ALSO) \
+	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX2, AHEAD, UPDATE_TAIL_AVX2, UPDATE_ABREAST(UPDATE, UPDATE_BLOCK_AVX2, ALSO))
 
 // ADD_PLACE finds the next rows to add, and in AX the row of grad to prefetch, if there is one, or else that of now.
 #define ADD_PLACE(TABLE) \
@@ -303,8 +334,8 @@ single: \
 #define ADD_ROWS_AVX2 \
 	BEGIN_AVX2;                   \
 row: \
-	ADD_PLACE(ROW_TABLE(WINDOW)); \
-	COLUMNS(ADD_SCALED, VECTOR, MIXED, TWO_LINES, LEFT1(rowArgs_cols(BX), LAST_OF), PLACE2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7); \
+	ADD_PLACE(TABLE_ABREAST; ROW_TABLE(WINDOW)); \
+	COLUMNS(ADD_SCALED, VECTOR, MIXED, TWO_LINES, LEFT1(rowArgs_cols(BX), LAST_OF), PLACE2, AHEAD_LOOP, LONG_ABREAST_AVX2, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7); \
 	ROWS_END
 
 // func updateAddAVX2(a *updateArgs) (done int)
@@ -321,7 +352,7 @@ TEXT ·updateAddAVX2(SB), NOSPLIT, $0-16
 TEXT ·updateSGDAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	NEAR(rowArgs_near, ·updateSGDNearAVX2<>)
-	UPDATE_ROWS(UPDATE_BEGIN_AVX2, NONE, NONE, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1))
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, NONE, NONE, STATES_ABREAST, UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1, NOTHING))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -330,7 +361,7 @@ TEXT ·updateSGDAVX2(SB), NOSPLIT, $0-16
 TEXT ·updateAdagradAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	NEAR(rowArgs_near, ·updateAdagradNearAVX2<>)
-	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, NONE, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2))
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, NONE, STATES_ABREAST, UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2, ALSO1))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -342,7 +373,7 @@ TEXT ·updateAdagradAVX2(SB), NOSPLIT, $0-16
 TEXT ·updateAdamAVX2(SB), NOSPLIT, $0-16
 	MOVQ a+0(FP), BX
 	NEAR(rowArgs_near, ·updateAdamNearAVX2<>)
-	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, SECOND, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3))
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, SECOND, STATES_ABREAST, UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3, ALSO2))
 	MOVQ R9, done+8(FP)
 	RET
 
@@ -383,6 +414,7 @@ row: \
 	PLACE(R9, DI, inOrder);                  \
 	ROW_ID;                                  \
 	SUM;                                     \
+	TABLE_ABREAST;                           \
 	ROW_TABLE(LINEAR);                       \
 	VXORPS Y0, Y0, Y0;                       \
 	VXORPS Y1, Y1, Y1;                       \
@@ -449,38 +481,7 @@ TEXT ·updateRowAdagradAVX2(SB), NOSPLIT, $0-16
 	CONSTANTS(Z11, Z12, Z13, Z14, Z15)
 
 #define UPDATE_COLUMNS_AVX512(UPDATE, AHEAD, ALSO) \
-	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX512, AHEAD, UPDATE_TAIL_AVX512, UPDATE_ABREAST(UPDATE, ALSO))
-
-// UPDATE_ABREAST is what is in front of UPDATE_COLUMNS where rows come four abreast (ROW_ABREAST in rows_amd64.h): R12 goes along
-// their lines, from which those of the states are R13 and AX away, as STATES_ABREAST finds, since all have the same stride then. Such
-// rows have a block or more.
-
-#define UPDATE_ABREAST(UPDATE, ALSO) \
-	CMPB rowArgs_abreast(BX), $0;                        \
-	JEQ  one;                                            \
-foursAbreast: \
-	MANY_ABREAST(ALSO);                                  \
-	FOUR(UPDATE, UPDATE_BLOCK_AVX512, 0, 64, 128, 192);  \
-	CMPQ DX, CX;                                         \
-	JLT  foursAbreast;                                   \
-	TESTB $63, rowArgs_cols(BX);                         \
-	JEQ  nearOnes;                                       \
-	MANY_ABREAST(ALSO);                                  \
-	JMP  nearOnes;                                       \
-one:
-
-#define STATES_ABREAST \
-	CMPB rowArgs_abreast(BX), $0;     \
-	JEQ  single;                      \
-	MOVQ updateArgs_first(BX), R13;   \
-	SUBQ rowArgs_table(BX), R13;      \
-	MOVQ updateArgs_second(BX), AX;   \
-	SUBQ rowArgs_table(BX), AX;       \
-	NEXT_ABREAST;                     \
-single:
-
-#define ALSO1 PREFETCH (R12)(R13*1)
-#define ALSO2 ALSO1; PREFETCH (R12)(AX*1)
+	UPDATE_COLUMNS(UPDATE, UPDATE_BLOCK_AVX512, AHEAD, UPDATE_TAIL_AVX512, UPDATE_ABREAST(UPDATE, UPDATE_BLOCK_AVX512, ALSO))
 
 #define PLACE4 \
 	CMPQ updateArgs_placesAhead(BX), $0; \
@@ -616,17 +617,17 @@ TEXT ·updateAddNearAVX2<>(SB), NOSPLIT, $0-16
 	RET
 
 TEXT ·updateSGDNearAVX2<>(SB), NOSPLIT, $0-16
-	UPDATE_ROWS(UPDATE_BEGIN_AVX2, NONE, NONE, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1))
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, NONE, NONE, STATES_ABREAST, UPDATE_COLUMNS_AVX2(UPDATE_SGD, AHEAD1, NOTHING))
 	MOVQ R9, done+8(FP)
 	RET
 
 TEXT ·updateAdagradNearAVX2<>(SB), NOSPLIT, $0-16
-	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, NONE, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2))
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, NONE, STATES_ABREAST, UPDATE_COLUMNS_AVX2(UPDATE_ADAGRAD, AHEAD2, ALSO1))
 	MOVQ R9, done+8(FP)
 	RET
 
 TEXT ·updateAdamNearAVX2<>(SB), NOSPLIT, $0-16
-	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, SECOND, NOTHING, UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3))
+	UPDATE_ROWS(UPDATE_BEGIN_AVX2, FIRST, SECOND, STATES_ABREAST, UPDATE_COLUMNS_AVX2(UPDATE_ADAM, AHEAD3, ALSO2))
 	MOVQ R9, done+8(FP)
 	RET
 

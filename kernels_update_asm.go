@@ -76,7 +76,8 @@ func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, h 
 	}
 	prepareRows(&a.rowArgs, grad, table, ids, h)
 	if !a.abreast {
-		a.ahead = min(a.ahead, max(1, bytesAhead(a.near)/(4*(1+len(states))*min(table.Cols, updateElements))))
+		_, most := bytesAhead(a.near)
+		a.ahead = min(a.ahead, max(1, most/(4*(1+len(states))*min(table.Cols, updateElements))))
 	}
 	if h.places != nil && !(a.fullWidth && closeBy(h.places)) {
 		a.placesAhead = a.ahead

@@ -79,17 +79,8 @@
 	MOVQ     rowArgs_burst(BX), DX;           \
 	TESTQ    DX, DX;                          \
 	JNE      line;                            \
-	MOVQ     rowArgs_early(BX), DX;           \
-	TESTQ    DX, DX;                          \
-	JEQ      found;                           \
-	ADDQ     R9, DX;                          \
-	CMPQ     DX, rowArgs_readable(BX);        \
-	JGE      found;                           \
 	MOVQ     R12, rowArgs_next(BX);           \
-	ID(R8, rowArgs_wide(BX), DX, R12);        \
-	IMULQ    rowArgs_tableStride(BX), R12;    \
-	PREFETCH (SI)(R12*1);                     \
-	MOVQ     rowArgs_next(BX), R12;           \
+	EARLY;                                    \
 	JMP      found;                           \
 line: \
 	PREFETCH (R12);                           \
@@ -100,6 +91,20 @@ line: \
 	PREFETCH -4(R12)(DX*1);                   \
 	XORL     R12, R12;                        \
 found:
+
+// EARLY prefetches the first line of the row that comes rowArgs.early rows later; R12 is rowArgs.next.
+#define EARLY \
+	MOVQ     rowArgs_early(BX), DX;        \
+	TESTQ    DX, DX;                       \
+	JEQ      found;                        \
+	ADDQ     R9, DX;                       \
+	CMPQ     DX, rowArgs_readable(BX);     \
+	JGE      found;                        \
+	ID(R8, rowArgs_wide(BX), DX, R12);     \
+	IMULQ    rowArgs_tableStride(BX), R12; \
+	ADDQ     rowArgs_table(BX), R12;       \
+	PREFETCH (R12);                        \
+	MOVQ     rowArgs_next(BX), R12
 
 // ROWS_NEXT goes on with the next row, ROWS_END too; at the end R9 says how many were done.
 
@@ -262,6 +267,115 @@ tail: \
 	TAIL(KERNEL, cols);                               \
 columnsDone:
 
+// ROW_ABREAST and ROW_STREAM_ABREAST are ROW and ROW_STREAM where rowArgs.abreast may have the rows to come prefetched abreast: of
+// four of them, the first of which comes rowArgs.ahead rows later, a quarter while each of four rows is done. R12 goes along their
+// lines, first those of the first quarter, by rowArgs.steps: LONG_ABREAST does that for a line of each with 256 bytes, a block of AVX-512
+// or two of AVX2, where LONG_LINES goes along one row.
+
+#define ROW_ABREAST \
+	ROW_ID;        \
+	TABLE_ABREAST; \
+	ROW_TABLE(LINEAR)
+
+#define ROW_STREAM_ABREAST \
+	ROW_ID;        \
+	TABLE_ABREAST; \
+	ROW_TABLE(NO_LINEAR)
+
+#define TABLE_ABREAST \
+	CMPB  rowArgs_abreast(BX), $0;      \
+	JEQ   alone;                       \
+	IMULQ rowArgs_tableStride(BX), R10; \
+	ADDQ  SI, R10;                      \
+	NEXT_ABREAST;                       \
+alone:
+
+#define NEXT_ABREAST \
+	TESTQ $3, R9;                      \
+	JNE   quarter;                     \
+	XORL  R12, R12;                    \
+	MOVQ  R9, DX;                      \
+	ADDQ  rowArgs_ahead(BX), DX;       \
+	CMPQ  DX, rowArgs_readable(BX);    \
+	JGE   abreast;                     \
+	ABREAST_ID;                        \
+	MOVQ  R12, rowArgs_next(BX);       \
+	MOVQ  R12, rowArgs_steps(BX);      \
+	ABREAST_NEXT(0, 8);                \
+	ABREAST_NEXT(8, 16);               \
+	ABREAST_NEXT(16, 24);              \
+	MOVQ  rowArgs_next(BX), R12;       \
+	SUBQ  R12, (rowArgs_steps+24)(BX); \
+	SUBQ  $64, (rowArgs_steps+24)(BX); \
+	ADDQ  rowArgs_table(BX), R12;      \
+	JMP   abreast;                     \
+quarter: \
+	MOVQ  rowArgs_next(BX), R12;       \
+	TESTQ R12, R12;                    \
+	JEQ   found;                       \
+	ADDQ  rowArgs_quarter(BX), R12;    \
+abreast: \
+	MOVQ  R12, rowArgs_next(BX);       \
+	EARLY;                             \
+	JMP   found
+
+// ABREAST_ID has in R12 how far the row of id number DX is behind row 0, and ABREAST_NEXT that of the next one, or once more of the
+// last that may be read; the step to it is how far it is in front of the row before.
+
+#define ABREAST_ID \
+	ID(R8, rowArgs_wide(BX), DX, R12); \
+	IMULQ rowArgs_tableStride(BX), R12
+
+#define ABREAST_NEXT(before, at) \
+	INCQ DX;                               \
+	CMPQ DX, rowArgs_readable(BX);         \
+	JLT  2(PC);                            \
+	DECQ DX;                               \
+	ABREAST_ID;                            \
+	SUBQ R12, (rowArgs_steps+before)(BX);  \
+	MOVQ R12, (rowArgs_steps+at)(BX)
+
+#define LINES_ABREAST MANY_ABREAST(NOTHING)
+
+#define MANY_ABREAST(ALSO) \
+	LINE_ABREAST(ALSO, 0);  \
+	LINE_ABREAST(ALSO, 8);  \
+	LINE_ABREAST(ALSO, 16); \
+	LINE_ABREAST(ALSO, 24)
+
+#define LINE_ABREAST(ALSO, at) \
+	PREFETCH (R12);                   \
+	ALSO;                             \
+	SUBQ (rowArgs_steps+at)(BX), R12
+
+#define LONG_ABREAST(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	ABREAST(NOTHING, KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
+
+#define LONG_ABREAST_AVX2(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	ABREAST(ANOTHER(KERNEL, STORE, ALSO, size, scale, v0, v1, v2, v3, v4, v5, v6, v7), KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
+
+#define ANOTHER(KERNEL, STORE, ALSO, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	JGE vectors;                  \
+	ALSO;                         \
+	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
+
+#define ABREAST(MORE, KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+	CMPB rowArgs_abreast(BX), $0; \
+	JEQ  longAhead;               \
+	PCALIGN $64;                  \
+longAbreast: \
+	LINES_ABREAST;                \
+	ALSO;                         \
+	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
+	MORE;                         \
+	JLT  longAbreast;             \
+	TESTL $63, cols;              \
+	JEQ  vectors;                 \
+	LINES_ABREAST;                \
+	ALSO;                         \
+	JMP  vectors;                 \
+	LONG_LINES(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
+
 // AVX2
 
 #define TAIL_AVX2(KERNEL, cols) \
@@ -331,10 +445,10 @@ single: \
 	COLUMNS(KERNEL, VECTOR, MIXED, TWO_LINES, LEFT1(rowArgs_cols(BX), LAST_OF), WINDOW2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, TWO_LINES, LEFT1(AX, LAST), LINEAR2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, TWO_LINES, LEFT1(AX, LAST), LINEAR2, AHEAD_LOOP, LONG_ABREAST_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_STREAM_AVX2(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, LEFT1(AX, LAST), NOTHING, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, LEFT1(AX, LAST), NOTHING, AHEAD_LOOP, LONG_ABREAST_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -401,101 +515,6 @@ single: \
 	WINDOW(64);  \
 	WINDOW(128); \
 	WINDOW(192)
-
-// ROW_ABREAST and ROW_STREAM_ABREAST are ROW and ROW_STREAM where rowArgs.abreast may have the rows to come prefetched abreast: of
-// four of them, the first of which comes rowArgs.ahead rows later, a quarter while each of four rows is done. R12 goes along their
-// lines, first those of the first quarter, by rowArgs.steps: LONG_ABREAST does that where LONG_LINES goes along one row.
-
-#define ROW_ABREAST \
-	ROW_ID;        \
-	TABLE_ABREAST; \
-	ROW_TABLE(LINEAR)
-
-#define ROW_STREAM_ABREAST \
-	ROW_ID;        \
-	TABLE_ABREAST; \
-	ROW_TABLE(NO_LINEAR)
-
-#define TABLE_ABREAST \
-	CMPB  rowArgs_abreast(BX), $0;      \
-	JEQ   single;                       \
-	IMULQ rowArgs_tableStride(BX), R10; \
-	ADDQ  SI, R10;                      \
-	NEXT_ABREAST;                       \
-single:
-
-#define NEXT_ABREAST \
-	TESTQ $3, R9;                      \
-	JNE   quarter;                     \
-	XORL  R12, R12;                    \
-	MOVQ  R9, DX;                      \
-	ADDQ  rowArgs_ahead(BX), DX;       \
-	CMPQ  DX, rowArgs_readable(BX);    \
-	JGE   abreast;                     \
-	ABREAST_ID;                        \
-	MOVQ  R12, rowArgs_next(BX);       \
-	MOVQ  R12, rowArgs_steps(BX);      \
-	ABREAST_NEXT(0, 8);                \
-	ABREAST_NEXT(8, 16);               \
-	ABREAST_NEXT(16, 24);              \
-	MOVQ  rowArgs_next(BX), R12;       \
-	SUBQ  R12, (rowArgs_steps+24)(BX); \
-	SUBQ  $64, (rowArgs_steps+24)(BX); \
-	ADDQ  rowArgs_table(BX), R12;      \
-	JMP   abreast;                     \
-quarter: \
-	MOVQ  rowArgs_next(BX), R12;       \
-	TESTQ R12, R12;                    \
-	JEQ   found;                       \
-	ADDQ  rowArgs_quarter(BX), R12;    \
-abreast: \
-	MOVQ  R12, rowArgs_next(BX);       \
-	JMP   found
-
-// ABREAST_ID has in R12 how far the row of id number DX is behind row 0, and ABREAST_NEXT that of the next one, or once more of the
-// last that may be read; the step to it is how far it is in front of the row before.
-
-#define ABREAST_ID \
-	ID(R8, rowArgs_wide(BX), DX, R12); \
-	IMULQ rowArgs_tableStride(BX), R12
-
-#define ABREAST_NEXT(before, at) \
-	INCQ DX;                               \
-	CMPQ DX, rowArgs_readable(BX);         \
-	JLT  2(PC);                            \
-	DECQ DX;                               \
-	ABREAST_ID;                            \
-	SUBQ R12, (rowArgs_steps+before)(BX);  \
-	MOVQ R12, (rowArgs_steps+at)(BX)
-
-#define LINES_ABREAST MANY_ABREAST(NOTHING)
-
-#define MANY_ABREAST(ALSO) \
-	LINE_ABREAST(ALSO, 0);  \
-	LINE_ABREAST(ALSO, 8);  \
-	LINE_ABREAST(ALSO, 16); \
-	LINE_ABREAST(ALSO, 24)
-
-#define LINE_ABREAST(ALSO, at) \
-	PREFETCH (R12);                   \
-	ALSO;                             \
-	SUBQ (rowArgs_steps+at)(BX), R12
-
-#define LONG_ABREAST(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
-	CMPB rowArgs_abreast(BX), $0; \
-	JEQ  longAhead;               \
-	PCALIGN $64;                  \
-longAbreast: \
-	LINES_ABREAST;                \
-	ALSO;                         \
-	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
-	JLT  longAbreast;             \
-	TESTL $(size-1), cols;        \
-	JEQ  vectors;                 \
-	LINES_ABREAST;                \
-	ALSO;                         \
-	JMP  vectors;                 \
-	LONG_LINES(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7)
 
 #define COLUMNS_WINDOW_AVX512(KERNEL) \
 	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LEFT2(rowArgs_cols(BX), LAST_OF), WINDOW4, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)

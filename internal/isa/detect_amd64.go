@@ -27,3 +27,6 @@ func Intel() bool { return cpuid.CPU.VendorID == cpuid.Intel }
 
 // Zen5 reports whether the processor is one of AMD's since Zen 5, with which family 1Ah begins.
 func Zen5() bool { return cpuid.CPU.VendorID == cpuid.AMD && cpuid.CPU.Family >= 0x1a }
+
+// SecondLevel returns how many bytes the second-level cache of a core has, or no more than 0 if that is not known.
+func SecondLevel() int { return cpuid.CPU.Cache.L2 }

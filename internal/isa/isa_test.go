@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -48,6 +49,21 @@ func TestProcessor(t *testing.T) {
 	}
 	if want := has(`vendor_id\s*: GenuineIntel$`); Intel() != want {
 		t.Errorf("Intel's: %v, want %v", Intel(), want)
+	}
+}
+
+// TestSecondLevel compares with what Linux says of the cache, where it says so.
+func TestSecondLevel(t *testing.T) {
+	text, err := os.ReadFile("/sys/devices/system/cpu/cpu0/cache/index2/size")
+	if err != nil || SecondLevel() <= 0 || os.Getenv("ROWVEC_EMULATED") != "" {
+		t.Skip("not known")
+	}
+	var kib int
+	if n, err := fmt.Sscanf(string(text), "%dK", &kib); n != 1 || err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	if SecondLevel() != kib<<10 {
+		t.Errorf("%d bytes, want %d KiB", SecondLevel(), kib)
 	}
 }
 

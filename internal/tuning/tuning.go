@@ -199,11 +199,36 @@ var ScreenedQueries = 24
 var SearchRows = 480
 
 // CachedBytes is the size of a table up to which no rows are prefetched, since it sits in the second-level cache or nearly, and
-// CachedShortBytes that of one of rows of up to 256 bytes. Package rowvec has the figures.
+// CachedShortBytes that of one of rows of up to CachedShortColumns. Package rowvec has the figures.
+//
+// Where the second level has 512 KiB or less, short rows are prefetched sooner, and are longer. On a Zen 3, whose has that, times of
+// that over those of 1,400 KiB and 64 columns, medians of 31 interleaved rounds with 2,048 ids:
+//
+//	                      gather  scatter-add  embed  SGD   Adagrad  Dots
+//	30,000 x 8    0.9 MB  0.94    1.05         0.81   1.06  1.01     0.83
+//	15,000 x 16   0.9 MB  0.94    0.93         0.92   1.05  0.98     0.87
+//	 8,000 x 32     1 MB  1.01    1.02         1.02   0.98  0.85     0.90
+//	 3,000 x 64   0.7 MB  0.96    0.85         0.97   0.89  0.94     1.01
+//	 5,000 x 64   1.3 MB  0.97    0.88         0.97   0.95  0.90     0.89
+//	 2,000 x 128    1 MB  0.98    0.94         0.97   0.95  0.89     0.89
+//	 4,000 x 128    2 MB  0.95    0.85         0.96   0.94  0.86     0.88
+//	 1,500 x 256  1.5 MB  0.95    0.89         0.99   0.89  0.98     1.07
+//	 3,000 x 256    3 MB  0.90    0.86         0.96   0.89  0.93     1.07
+//	 1,500 x 512    3 MB  0.99    0.93         1.06   0.92  1.00     1.13
+//	 1,200 x 768  3.7 MB  1.04    0.99         1.04   1.06  0.99     1.20
 var (
-	CachedBytes      = 4 << 20
-	CachedShortBytes = 1400 << 10
+	CachedBytes        = 4 << 20
+	CachedShortBytes   = ofSmall(700<<10, 1400<<10)
+	CachedShortColumns = ofSmall(256, 64)
 )
+
+// ofSmall returns what a processor has whose second-level cache is known to have 512 KiB or less, or what others have.
+func ofSmall(small, other int) int {
+	if level := isa.SecondLevel(); 0 < level && level <= 512<<10 {
+		return small
+	}
+	return other
+}
 
 // HeldLinesBytes is the size of a table of rows of 132 to 256 bytes up to which gathers prefetch nothing on processors of Intel's. It
 // seems that their third level does not keep what has been prefetched into the second and leaves that unchanged: on a Xeon, 2,048 uniform
@@ -230,7 +255,23 @@ var HeldLinesBytes = ofIntel(16<<20, 0)
 //
 // PREFETCHT0 in place of T1 takes, but on what Near is about, 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the same at
 // twice that size, and 1.4 times as long at 100,000 x 64.
-var CachedBagBytes = 2 << 20
+//
+// CachedShortBagBytes is that of one of rows of more than 16 columns and up to 128, where that is less: see CachedShortBytes. On a Zen 3,
+// in bags of 2, 10 and 50, times of that over those of CachedBagBytes, medians of 31 interleaved rounds:
+//
+//	                      sums              weighted          maxima
+//	10,000 x 32   1.3 MB  0.96  0.97  1.06  0.78  0.83  0.92  0.76  0.85  0.93
+//	15,000 x 32   1.9 MB  0.66  0.85  0.99  0.63  0.75  0.89  0.69  0.84  0.88
+//	 3,000 x 64   0.8 MB  0.93  0.92  0.91  0.82  0.87  0.90  0.77  0.92  0.89
+//	 7,000 x 64   1.8 MB  0.96  0.95  0.99  0.91  0.91  0.91  0.87  0.92  0.92
+//	 1,600 x 128  0.8 MB  0.93  0.99  0.99  0.82  0.94  0.87  0.82  0.93  0.96
+//	 3,600 x 128  1.8 MB  0.95  1.00  1.01  0.91  0.89  0.96  0.88  0.95  0.97
+//
+// but 12,000 x 16 1.01 1.20 1.21 0.92 0.98 1.06 0.85 0.83 0.86, and sums of 10 of 1,000 x 256 1.18.
+var (
+	CachedBagBytes      = 2 << 20
+	CachedShortBagBytes = ofSmall(700<<10, 2<<20)
+)
 
 // WideBytes is the size of a table up to which AVX2 gathers rows as fast as AVX-512 does, and mostly embeds or adds to those that
 // are no multiple of 16 columns: each vector of AVX-512 that does not begin with a line takes two. On a Zen 4, ns per row with
@@ -400,11 +441,32 @@ var StraightColumns = 128
 //
 // With 320 columns it gains and loses 2 percent. With pages of 4 KiB it gains more, 0.79 to 0.9, but with 256 columns it took 1.4 times as
 // long there.
+//
+// With AVX2 alone they come abreast wherever they come line by line, above NarrowAbreastColumns columns and from NarrowAbreastIDs ids on.
+// On a Zen 3, times of that over those without, medians of 31 and 41 interleaved rounds:
+//
+//	                       gather  scatter-add  embed  SGD, decay  Adagrad  Adam
+//	 50,257 x 768  8,192   0.89    0.89         0.85   0.90        0.86     0.92
+//	 50,257 x 768  2,048   0.88    0.85         0.86   0.88        0.82     0.90
+//	 50,257 x 768    128   0.87    0.82         0.82   0.84        0.85     0.89
+//	 50,257 x 768     16   1.01    0.85                0.87        0.88
+//	 50,257 x 1,024 2,048  0.88    0.88         0.90   0.88        0.88     0.95
+//	 30,000 x 3,072  512   0.85    0.87         0.90   0.84        0.97
+//	200,000 x 512  4,096   0.89    0.88         0.90   0.91        0.85     1.00
+//	200,000 x 384 16,384   0.98    0.88         0.88   0.86        0.87
+//	250,000 x 320  4,096   0.82    0.82         0.79   0.81        0.84
+//	300,000 x 272  4,096   1.04    0.97         0.88   0.94        0.93
+//	300,000 x 256  4,096   0.95    0.96         0.84   0.87        0.91
+//	  6,000 x 768  2,048   0.84    0.81         0.83   0.79        0.87
+//
+// That of Intel's is what AVX-512 has there: none of its processors without that was at hand.
 var (
 	AbreastStreamColumns = 384
 	AbreastColumns       = ofIntel(320, 2048)
 	AbreastMost          = ofIntel(16<<10, 8<<10)
 	AbreastIDs           = ofIntel(16, 256)
+	NarrowAbreastColumns = ofIntel(320, 255)
+	NarrowAbreastIDs     = 16
 )
 
 // WrittenBytes is the size of results above which the rows of one are prefetched, linearAhead of package rowvec ahead, while those of
@@ -524,6 +586,7 @@ func Lower() (undo func()) {
 	straight, shared, elements, lines, wide, halves := StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves
 	keys, passes := SharedKeys, PassElements
 	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
+	narrow, narrowIDs := NarrowAbreastColumns, NarrowAbreastIDs
 	written, uneven, copies, roots, norms := WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows
 	InOrderLines = !InOrderLines
 	StreamBytes, ParallelElements, ParallelRotaryElements = 0, 0, 0
@@ -531,6 +594,7 @@ func Lower() (undo func()) {
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
 	SharedKeys, PassElements = 1, 0
 	AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = 319, 319, 1, 0 // fewer columns are no long rows to the assembly
+	NarrowAbreastColumns, NarrowAbreastIDs = 255, 1                                 // likewise
 	WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = 0, true, 0, 0, 0
 	return func() {
 		InOrderLines = !InOrderLines
@@ -539,6 +603,7 @@ func Lower() (undo func()) {
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
 		Halves, SharedKeys, PassElements = halves, keys, passes
 		AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = abreastStream, abreast, ids, inOrder
+		NarrowAbreastColumns, NarrowAbreastIDs = narrow, narrowIDs
 		WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = written, uneven, copies, roots, norms
 	}
 }
