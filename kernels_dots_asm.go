@@ -35,6 +35,8 @@ type dotArgs struct {
 
 	// With AVX2 groups begin at position first and then every step positions, up to end, and a group's rows are so many positions apart.
 	first, step, end, apart int
+	//lint:ignore U1000 for the assembly alone
+	group int // position of the group whose rows to come are being prefetched
 }
 
 // One call takes dotElements of a at a time, which stay in the first-level cache while rows of the table pass by, and then
