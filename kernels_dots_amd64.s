@@ -122,6 +122,19 @@ near: \
 	LAST_PRODUCTS(LOAD, R8, off, x1); \
 	LAST_PRODUCTS(LOAD, R9, off, x2)
 
+#define CLEAR_LAST \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1; \
+	VXORPS Y2, Y2, Y2; \
+	VXORPS Y6, Y6, Y6; \
+	VXORPS Y7, Y7, Y7; \
+	VXORPS Y8, Y8, Y8
+
+#define CLEAR_PAIR \
+	CLEAR4(Y0, Y1, Y2, Y3); \
+	CLEAR4(Y4, Y5, Y6, Y7); \
+	CLEAR4(Y8, Y9, Y10, Y11)
+
 #define LAST_FIRST(LOAD) LAST_HALF(LOAD, 0, Y0, Y1, Y2)
 #define LAST_SECOND(LOAD, off) LAST_HALF(LOAD, off, Y6, Y7, Y8)
 
@@ -250,9 +263,7 @@ group:
 pair:
 	MOVQ R11, R12
 	ADDQ dotArgs_aStride(BX), R12
-	CLEAR4(Y0, Y1, Y2, Y3)
-	CLEAR4(Y4, Y5, Y6, Y7)
-	CLEAR4(Y8, Y9, Y10, Y11)
+	CLEAR_PAIR
 	DOTS_COLUMNS_AVX2(PAIR_FIRST, PAIR_SECOND, pairBlock, pairTail, pairFew, pairSum)
 pairResults:
 	TREE_AVX2(Y3, Y4, Y5, Y9, Y10, Y11)
@@ -281,12 +292,7 @@ pairOf1:
 	JGT  pair
 	JLT  next
 last:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
+	CLEAR_LAST
 	DOTS_COLUMNS_AVX2(LAST_FIRST, LAST_SECOND, lastBlock, lastTail, lastFew, lastSum)
 lastResults:
 	TREE_AVX2(Y3, Y4, Y5, Y9, Y10, Y11)
@@ -320,16 +326,13 @@ ahead:
 	JEQ  lastAhead
 	MOVQ R11, R12
 	ADDQ dotArgs_aStride(BX), R12
-	CLEAR4(Y0, Y1, Y2, Y3)
-	CLEAR4(Y4, Y5, Y6, Y7)
-	CLEAR4(Y8, Y9, Y10, Y11)
+	CLEAR_PAIR
 	DOTS_COLUMNS_AVX2(PAIR_AHEAD, PAIR_SECOND, pairAheadBlock, pairAheadTail, pairAheadFew, pairAheadSum)
 	AHEAD_END
 	DECQ AX
 	JMP  pairResults
 lastAhead:
-	CLEAR4(Y0, Y1, Y2, Y3)
-	CLEAR4(Y6, Y7, Y8, Y9)
+	CLEAR_LAST
 	DOTS_COLUMNS_AVX2(LAST_AHEAD, LAST_SECOND, lastAheadBlock, lastAheadTail, lastAheadFew, lastAheadSum)
 	AHEAD_END
 	JMP  lastResults
