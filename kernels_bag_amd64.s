@@ -276,43 +276,44 @@ end: \
 
 // ALONG does ROWS along the row of a bag and then goes back to its beginning. ALONG_AHEAD also prefetches one row or two, and
 // another span of each where blocks have a rest to do: just that rest takes 0.9 (200,000 x 192) to 1.4 times as long (400,000 x
-// 150, with AVX2).
+// 150, with AVX2). It does so line by line, with AVX2 with the vectors of a line each, which takes 0.92 to 1.01 of the time of eight
+// lines in front of a span: on a Zen 3, sums, weighted ones and maxima of 10 of 50,257 x 768 0.95, 0.97 and 0.96, of 300,000 x 256
+// 0.95, 0.92 and 0.93, of 400,000 x 300 0.98, 0.99 and 0.99.
 
-#define SPANS(SPAN, ROWS, TERM) \
-	SPAN(ROWS, TERM); \
-	ADDQ $512, AX;    \
-	ADDQ $512, R10;   \
-	ADDQ $512, R11;   \
-	ADDQ $512, DI;    \
+#define SPANS(SPAN, AHEAD, ROWS, TERM) \
+	SPAN(AHEAD, ROWS, TERM); \
+	ADDQ $512, AX;           \
+	ADDQ $512, R10;          \
+	ADDQ $512, R11;          \
+	ADDQ $512, DI;           \
 	SUBQ $512, DX
 
 #define ALONG(SPAN, ROWS, TERM, along) \
-	MOVQ CX, DX;             \
+	MOVQ CX, DX;                          \
 along: \
-	SPANS(SPAN, ROWS, TERM); \
-	JGT  along;              \
+	SPANS(SPAN, NONE_AHEAD, ROWS, TERM);  \
+	JGT  along;                           \
 	SUBQ CX, DI
 
 #define ALONG_AHEAD(SPAN, AHEAD, ROWS, TERM, along) \
-	MOVQ  CX, DX;                 \
+	MOVQ  CX, DX;                    \
 along: \
-	AHEAD;                        \
-	SPANS(SPAN, ROWS, TERM);      \
-	JGT   along;                  \
-	SUBQ  CX, DI;                 \
-	TESTB $127, bagArgs_cols(BX); \
-	JEQ   longNext;               \
-	AHEAD;                        \
+	SPANS(SPAN, AHEAD, ROWS, TERM);  \
+	LEAQ  512(R12), R12;             \
+	LEAQ  512(R13), R13;             \
+	JGT   along;                     \
+	SUBQ  CX, DI;                    \
+	TESTB $127, bagArgs_cols(BX);    \
+	JEQ   longNext;                  \
+	EIGHT_AHEAD(AHEAD);              \
 	JMP   longNext
 
-#define ONE_AHEAD \
-	LINES8(R12);   \
-	ADDQ $512, R12
+#define NONE_AHEAD(off)
+#define ONE_AHEAD(off) PREFETCH off(R12)
+#define TWO_AHEAD(off) ONE_AHEAD(off); PREFETCH off(R13)
 
-#define TWO_AHEAD \
-	ONE_AHEAD;     \
-	LINES8(R13);   \
-	ADDQ $512, R13
+#define FOUR_AHEAD(AHEAD, off) AHEAD(off); AHEAD(off+64); AHEAD(off+128); AHEAD(off+192)
+#define EIGHT_AHEAD(AHEAD) FOUR_AHEAD(AHEAD, 0); FOUR_AHEAD(AHEAD, 256)
 
 // LONG_ROW finds the row of the next id and its weight, LONG_ROW_AHEAD that of another one.
 
@@ -457,21 +458,29 @@ short:
 #define X_PAIR(OP, row) OP(PAIR, PAIR, WITH_PART, row, 0, X0, X12, X13, X14, X15)
 #define X_SINGLE(OP, row) OP(SINGLE, SINGLE, WITH_PART, row, 0, X0, X12, X13, X14, X15)
 
-#define SPAN_AVX2(ROWS, TERM) \
+#define SPAN_AVX2(AHEAD, ROWS, TERM) \
+	AHEAD(0);                  \
 	OF_Y(ROWS, TERM, 0, Y0);   \
 	OF_Y(ROWS, TERM, 32, Y1);  \
+	AHEAD(64);                 \
 	OF_Y(ROWS, TERM, 64, Y2);  \
 	OF_Y(ROWS, TERM, 96, Y3);  \
+	AHEAD(128);                \
 	OF_Y(ROWS, TERM, 128, Y4); \
 	OF_Y(ROWS, TERM, 160, Y5); \
+	AHEAD(192);                \
 	OF_Y(ROWS, TERM, 192, Y6); \
 	OF_Y(ROWS, TERM, 224, Y7); \
+	AHEAD(256);                \
 	OF_Y(ROWS, TERM, 256, Y0); \
 	OF_Y(ROWS, TERM, 288, Y1); \
+	AHEAD(320);                \
 	OF_Y(ROWS, TERM, 320, Y2); \
 	OF_Y(ROWS, TERM, 352, Y3); \
+	AHEAD(384);                \
 	OF_Y(ROWS, TERM, 384, Y4); \
 	OF_Y(ROWS, TERM, 416, Y5); \
+	AHEAD(448);                \
 	OF_Y(ROWS, TERM, 448, Y6); \
 	OF_Y(ROWS, TERM, 480, Y7)
 
@@ -684,7 +693,8 @@ spans:
 
 #define Z_TAIL(OP, row) OP(MASKED_LOAD, MASKED_STORE, WITH_PART, row, 0, Z0, Z16, Z17, Z18, Z19)
 
-#define SPAN_AVX512(ROWS, TERM) \
+#define SPAN_AVX512(AHEAD, ROWS, TERM) \
+	EIGHT_AHEAD(AHEAD);        \
 	OF_Z(ROWS, TERM, 0, Z0);   \
 	OF_Z(ROWS, TERM, 64, Z1);  \
 	OF_Z(ROWS, TERM, 128, Z2); \
