@@ -370,6 +370,9 @@ func overlaps(all *[]Spoil, a, b Arg) {
 			at := 0
 			if way == "lies in" {
 				at = 8
+				if a.isInts() && b.isInts() {
+					at = strconv.IntSize / 8 // as many of them as elsewhere
+				}
 			}
 			arena := make([]uint64, (max(x.bytes, at+y.bytes)+7)/8)
 			start := unsafe.Pointer(&arena[0])
@@ -380,6 +383,11 @@ func overlaps(all *[]Spoil, a, b Arg) {
 			}
 		}})
 	}
+}
+
+func (a Arg) isInts() bool {
+	_, is := a.At.(*[]int)
+	return is
 }
 
 // memory is that of an argument.
