@@ -77,7 +77,7 @@ func TestDotsEveryDim(t *testing.T) {
 // TestDotsEveryShape reaches every remainder of what is done at once of rows, queries and ids.
 func TestDotsEveryShape(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range []int{1, 16, 37} {
+		for _, dim := range []int{1, 16, 37, 70} {
 			for queries := range 18 {
 				for n := range 14 {
 					compareDots[int64](t, heap, dotsShape{dim: dim, gap: n % 2, queries: queries, n: n, rows: n + 1})
@@ -126,9 +126,10 @@ func TestDotsPrefetch(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
 		eachNear(t, func() {
-			for _, dim := range []int{5, 64, 768, 5000} {
-				for _, n := range []int{1, 3, 40} {
-					compareDots[int64](t, heap, dotsShape{dim: dim, queries: 1, n: n, rows: 3<<20/dim + 1})
+			for _, dim := range []int{5, 64, 100, 768, 5000} {
+				for _, s := range []dotsShape{{queries: 1, n: 1}, {queries: 1, n: 3}, {queries: 1, n: 40}, {queries: 3, n: 40}, {queries: 5, n: 40}} {
+					s.dim, s.rows = dim, 3<<20/dim+1
+					compareDots[int64](t, heap, s)
 				}
 			}
 		})

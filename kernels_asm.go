@@ -165,7 +165,7 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //	50,257 x 64       12.3   10.9   14.9   10.5
 //	200,000 x 3,072   1131   890    1332   1180
 //
-// Up to tuning.CachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with), but rows of up to lineBytes, of which little is
+// Up to tuning.CachedBytes it gains nothing (1,000 x 512: 38.7 without, 39.3 with), but rows of up to tuning.CachedShortColumns, of which little is
 // left to the processor's own prefetcher, gain from CachedShortBytes on where calls do not follow each other at once. On a
 // Zen 4 with AVX-512, 8,192 uniform ids (of 1,300 x 768 512), ns per row without and with it, medians of 101 interleaved
 // rounds, right behind one another, and with a millisecond of other work between:
@@ -206,11 +206,12 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
 // 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
-// second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes of the first level (see tuning.Near), but for four
+// second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (see tuning.Near), but for four
 // that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
 // the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
-// With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s),
+// With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s), and long
+// ones of several rows at once, which tuning.NarrowAbreastColumns is about,
 // on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is
 // translated, which that machine has to do often even with pages of 2 MiB (of 1,024, 4,096 and 16,384 pages of 4 KiB a line
 // each, one after the other: 7, 27 and 34 ns per line with them, 7, 41 and 111 without; the second level holds the first two).
@@ -455,7 +456,11 @@ func ahead(table *Matrix) int {
 	if isa.Active() == isa.Portable || cached(table) {
 		return 0
 	}
-	return rowsAhead(min(table.Cols*4, wideBytes), aheadMost, aheadLeast, false)
+	bytes, most := min(table.Cols*4, wideBytes), longBytes
+	if fullWidth() {
+		most = wideBytes
+	}
+	return min(max(aheadBytes/bytes, aheadLeast), aheadFew, max(most/bytes, 1))
 }
 
 // fetchFew prefetches rows that are copied by copyFew.
@@ -485,16 +490,16 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	if burst == 0 && table.Cols*4 >= middleBytes && isa.Active() == isa.AVX2 {
 		early = earlyRows
 	}
-	a.abreast = ahead > 0 && burst == 0 && !h.byOne && goesAbreast(linear, len(ids)+h.more, stream)
+	window := uintptr(0)
+	if ahead > 0 {
+		window = windowAhead(linear)
+	}
+	a.abreast = ahead > 0 && burst == 0 && !h.byOne && window == 0 && len(ids) >= 4 && goesAbreast(linear, len(ids)+h.more, stream)
 	if a.abreast {
 		ahead = 4
 		a.quarter = uintptr(table.Cols+63) / 64 * 64
 	}
 	fetch(table, ids, ahead, h)
-	window := uintptr(0)
-	if ahead > 0 {
-		window = windowAhead(linear)
-	}
 	a.linearStride, a.tableStride = uintptr(linear.Stride)*4, uintptr(table.Stride)*4
 	a.limit, a.wide = idLimit[I](table.Rows), wide(ids)
 	a.readable = len(ids) + max(h.more, 0)

@@ -276,8 +276,8 @@ end: \
 
 // ALONG does ROWS along the row of a bag and then goes back to its beginning. ALONG_AHEAD also prefetches one row or two, and
 // another span of each where blocks have a rest to do: just that rest takes 0.9 (200,000 x 192) to 1.4 times as long (400,000 x
-// 150, with AVX2). It does so line by line, with AVX2 with the vectors of a line each, which takes 0.92 to 1.01 of the time of eight
-// lines in front of a span: on a Zen 3, sums, weighted ones and maxima of 10 of 50,257 x 768 0.95, 0.97 and 0.96, of 300,000 x 256
+// 150, with AVX2). With AVX2 a line of each goes with the vectors of a line, which takes 0.92 to 1.01 of the time of eight lines
+// in front of a span, as AVX-512 has them: on a Zen 3, sums, weighted ones and maxima of 10 of 50,257 x 768 0.95, 0.97 and 0.96, of 300,000 x 256
 // 0.95, 0.92 and 0.93, of 400,000 x 300 0.98, 0.99 and 0.99.
 
 #define SPANS(SPAN, AHEAD, ROWS, TERM) \

@@ -70,7 +70,7 @@ const (
 	opBagMax
 )
 
-// bagAhead is how many rows ahead bags prefetch at least, as long as those fit into bytesAhead; 8, 12, 24 and 32 take as long for
+// bagAhead is how many rows ahead bags prefetch at least, as long as those fit into what bytesAhead says; 8, 12, 24 and 32 take as long for
 // rows of 192 to 2,048 columns.
 //
 // Rows of more than 128 columns that are prefetched are done by spans of columns, with the sums in memory (but see heldColumns

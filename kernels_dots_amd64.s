@@ -192,9 +192,9 @@ sum:
 	MOVQ dotArgs_apart(BX), DX; \
 	LEAQ (R13)(DX*2), DX
 
-// Where there are rows to prefetch, of the group that begins dotArgs.ahead ids later, that is done while the first rows of a pass by:
-// with each line of this group's one of each of those, which are AX, DI and R13 then. NEXT_ROW finds the one of id number DX, or
-// of the last that may be read. On a Zen 3, times of that over those with all of them prefetched in front of the group, for so many rows of
+// Where there are rows to prefetch, those of the group that begins dotArgs.ahead ids later, that is done while the first rows of a pass
+// by: with each line of the rows of this group a line of the three to come, which AX, DI and R13 point to meanwhile. NEXT_ROW finds the
+// row of id number DX, or of the last that may be read. On a Zen 3, times of that over those with all of them prefetched in front of the group, for so many rows of
 // a and random rows, medians of 31 interleaved rounds:
 //
 //	                       1     2     4     16
@@ -336,7 +336,7 @@ lastAhead:
 	DOTS_COLUMNS_AVX2(LAST_AHEAD, LAST_SECOND, lastAheadBlock, lastAheadTail, lastAheadFew, lastAheadSum)
 	AHEAD_END
 	JMP  lastResults
-changed:
+changed: // of ids, which do not go by in thirds
 	MOVQ DX, dotArgs_end(BX)
 	DOTS_CHANGED
 done:
@@ -611,10 +611,10 @@ GLOBL ·apart(SB), RODATA|NOPTR, $16
 	VPMOVZXBD ·apart(SB), Z31;                              \
 	XORL R13, R13;                                          \
 group: \
-	DOT_ROW(NEXT_TO(0), SI, load0, found0);                          \
-	DOT_ROW(NEXT_TO(1), R8, load1, found1);                          \
-	DOT_ROW(NEXT_TO(2), R9, load2, found2);                          \
-	DOT_ROW(NEXT_TO(3), R10, load3, found3);                         \
+	DOT_ROW(NEXT_TO(0), SI, load0, found0);                 \
+	DOT_ROW(NEXT_TO(1), R8, load1, found1);                 \
+	DOT_ROW(NEXT_TO(2), R9, load2, found2);                 \
+	DOT_ROW(NEXT_TO(3), R10, load3, found3);                \
 	DOTS_AHEAD;                                             \
 	MOVQ dotArgs_n(BX), R12;                                \
 	SUBQ R13, R12;                                          \

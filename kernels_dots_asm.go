@@ -28,12 +28,13 @@ type dotArgs struct {
 	n           int  // ids to do
 	readable    int  // ids that may be read, at least n: prefetching looks beyond those to do
 	ahead       int  // ids to prefetch ahead; 0 for none
-	burst       int  // bytes to prefetch of each row
+	burst       int  // bytes to prefetch of each row, but that AVX2 fetches all of it
 	near        bool // prefetch into the first-level cache
 	oneByOne    bool // without ids, rows of the table may go by one by one
 	thirds      bool // without ids, they go by in thirds, with AVX2
 
-	// With AVX2 groups begin at position first and then every step positions, up to end, and a group's rows are so many positions apart.
+	// With AVX2 groups begin at position first and then every step positions, up to end, and the rows of one are apart positions from each
+	// other.
 	first, step, end, apart int
 	//lint:ignore U1000 for the assembly alone
 	group int // position of the group whose rows to come are being prefetched
@@ -146,7 +147,7 @@ func goesOneByOne(rows, cols int) bool {
 //	 10,000 x 64        5.64 4.64   7.54 6.77   13.7 12.6   46.4 46.0
 //	    300 x 768       64.6 60.6   81.3 71.4    142  133    498  492
 func goesInThirds(rows, cols int) bool {
-	return isa.Active() == isa.AVX2 && cols >= 64 && (cols > 64 || rows <= 4)
+	return isa.Active() == isa.AVX2 && (cols > 64 || cols == 64 && rows <= 4)
 }
 
 // prepare sets what does not depend on the ids, of which there are n, as prepareRows does. None of the matrices is empty.
@@ -156,7 +157,10 @@ func (d *dotArgs) prepare(dst, a, table *Matrix, n int) {
 	d.near = near() && d.ids != nil
 	d.ahead, d.burst = prefetch(table, n, 0, true, d.near)
 	if d.burst == 0 {
-		d.burst = longBurst // there is no prefetching line by line
+		d.burst = longBurst // AVX-512 has no prefetching line by line here
+	}
+	if d.ahead > 0 && isa.Active() == isa.AVX2 { // which has nothing else
+		d.ahead = max(dotGroup(), rowsAhead(4*table.Cols, n, aheadLeast, false))
 	}
 	d.dstStride, d.aStride, d.tableStride = uintptr(dst.Stride)*4, uintptr(a.Stride)*4, uintptr(table.Stride)*4
 	d.limit, d.cols = uint64(table.Rows), a.Cols

@@ -108,6 +108,7 @@ func normaliseIDs[I uint32 | uint64](n *forward.Normal, ids []I) (done int) {
 	if a.ahead > 0 {
 		next = unsafe.Slice(&ids[0], a.readable)
 	}
+	a.abreast = false         // which these kernels do not know
 	a.ahead = min(a.ahead, 4) // what comes behind is fetched while these are normalised
 	for i := 0; i < len(ids); i += 4 {
 		a.n = min(4, len(ids)-i)

@@ -308,7 +308,7 @@ func TestEveryDimPrefetched(t *testing.T) {
 	isatest.Tune(t, &tuning.NarrowAbreastIDs, 1)
 	isatest.Each(t, func(t *testing.T) {
 		sweep := func() {
-			for _, dim := range append(dims(1), 300, 320, 383, 448, 512, 530, 575, 576, 777, 1040) {
+			for _, dim := range append(dims(1), 264, 300, 320, 383, 448, 512, 528, 530, 575, 576, 777, 1040) {
 				s := shape{dim: dim, gap: dim % 3, n: 40, rows: 9, seq: 8, start: 2, scale: 1.7}
 				compare[int32, int](t, heap, s)
 				compareUpdates[uint64](t, heap, s)
@@ -464,6 +464,17 @@ func TestPrefetch(t *testing.T) {
 	})
 }
 
+// TestHeldLines has gathers leave alone a table that a cache holds, as they do on some processors.
+func TestHeldLines(t *testing.T) {
+	isatest.Tune(t, &tuning.CachedShortBytes, 0)
+	isatest.Tune(t, &tuning.HeldLinesBytes, 1<<20)
+	isatest.Each(t, func(t *testing.T) {
+		for _, dim := range []int{32, 33, 64, 65} {
+			compare[int64, int](t, heap, shape{dim: dim, n: 150, rows: 300, seq: 150, scale: 2})
+		}
+	})
+}
+
 // prefetchedRows is how many rows of so many columns a table has that is not too small to have the line behind a row prefetched too,
 // where rows are such, and fewer of others.
 func prefetchedRows(dim int) int {
@@ -487,6 +498,9 @@ func testPrefetch(t *testing.T) {
 	}
 	compare[int64, int](t, heap, shape{dim: 5000, n: 40, rows: 9<<20/5000 + 1, seq: 40, start: 1, scale: 2})     // line by line
 	compare[int64, int](t, heap, shape{dim: 768, n: 60, rows: prefetchedRows(768), seq: 12, start: 1, scale: 2}) // with early ones
+	for _, n := range []int{15, 16} {                                                                            // abreast from 16 on, with AVX2
+		compare[int64, int](t, heap, shape{dim: 300, n: n, rows: prefetchedRows(300), seq: n, start: 1, scale: 2})
+	}
 	// prefetched in all calls of assembly but the last
 	for _, dim := range []int{1, 2, 3, 4, 7, 8, 13, 16, 20, 29, 32, 33, 48, 50, 64, 65, 96, 100, 128} {
 		s := shape{dim: dim, n: 2100, rows: prefetchedRows(dim), seq: 2100, scale: 2}

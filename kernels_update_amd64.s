@@ -254,7 +254,7 @@ one:
 
 #define STATES_ABREAST \
 	CMPB rowArgs_abreast(BX), $0;     \
-	JEQ  alone;                      \
+	JEQ  alone;                       \
 	MOVQ updateArgs_first(BX), R13;   \
 	SUBQ rowArgs_table(BX), R13;      \
 	MOVQ updateArgs_second(BX), AX;   \

@@ -47,7 +47,7 @@ const updateElements = chunkElements / 4
 
 // prepareUpdate sets what every update needs as prepareRows does: ids is not empty, and the matrices have columns. Rows of the
 // table and of its states are prefetched four abreast, where four are no more than a call does and all have the same stride, of Adam
-// with more than 512 columns, or else line by line as long as those on their way fit into bytesAhead. On a Xeon, ns per row line by line
+// with more than 512 columns, or else line by line as long as those on their way fit into what bytesAhead says. On a Xeon, ns per row line by line
 // and abreast, medians of 11 interleaved rounds (on a Zen 5 loops in C gained 2 to 10 percent):
 //
 //	table, ids                 SGD, decay  Adagrad    Adam       row-wise

@@ -269,8 +269,8 @@ columnsDone:
 
 // ROW_ABREAST and ROW_STREAM_ABREAST are ROW and ROW_STREAM where rowArgs.abreast may have the rows to come prefetched abreast: of
 // four of them, the first of which comes rowArgs.ahead rows later, a quarter while each of four rows is done. R12 goes along their
-// lines, first those of the first quarter, by rowArgs.steps: LONG_ABREAST does that for a line of each with 256 bytes, a block of AVX-512
-// or two of AVX2, where LONG_LINES goes along one row.
+// lines, first those of the first quarter, by rowArgs.steps: LONG_ABREAST and LONG_ABREAST_AVX2 fetch a line of each with 256
+// bytes, a block of AVX-512 or two of AVX2, where LONG_LINES goes along one row.
 
 #define ROW_ABREAST \
 	ROW_ID;        \
@@ -284,7 +284,7 @@ columnsDone:
 
 #define TABLE_ABREAST \
 	CMPB  rowArgs_abreast(BX), $0;      \
-	JEQ   alone;                       \
+	JEQ   alone;                        \
 	IMULQ rowArgs_tableStride(BX), R10; \
 	ADDQ  SI, R10;                      \
 	NEXT_ABREAST;                       \

@@ -54,8 +54,10 @@ func TestProcessor(t *testing.T) {
 
 // TestSecondLevel compares with what Linux says of the cache, where it says so.
 func TestSecondLevel(t *testing.T) {
-	text, err := os.ReadFile("/sys/devices/system/cpu/cpu0/cache/index2/size")
-	if err != nil || SecondLevel() <= 0 || os.Getenv("ROWVEC_EMULATED") != "" {
+	const cache = "/sys/devices/system/cpu/cpu0/cache/index2/"
+	level, _ := os.ReadFile(cache + "level")
+	text, err := os.ReadFile(cache + "size")
+	if err != nil || string(level) != "2\n" || SecondLevel() <= 0 || os.Getenv("ROWVEC_EMULATED") != "" {
 		t.Skip("not known")
 	}
 	var kib int

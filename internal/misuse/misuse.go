@@ -371,7 +371,7 @@ func overlaps(all *[]Spoil, a, b Arg) {
 			if way == "lies in" {
 				at = 8
 				if a.isInts() && b.isInts() {
-					at = strconv.IntSize / 8 // as many of them as elsewhere
+					at = strconv.IntSize / 8 // one of them, as with 64 bits
 				}
 			}
 			arena := make([]uint64, (max(x.bytes, at+y.bytes)+7)/8)

@@ -201,8 +201,9 @@ var SearchRows = 480
 // CachedBytes is the size of a table up to which no rows are prefetched, since it sits in the second-level cache or nearly, and
 // CachedShortBytes that of one of rows of up to CachedShortColumns. Package rowvec has the figures.
 //
-// Where the second level has 512 KiB or less, short rows are prefetched sooner, and are longer. On a Zen 3, whose has that, times of
-// that over those of 1,400 KiB and 64 columns, medians of 31 interleaved rounds with 2,048 ids:
+// Where the second level has 512 KiB or less, rows are short up to 256 columns, and prefetched from 700 KiB on: also with AVX-512,
+// of which no processor with so little was at hand. On a Zen 3 times of that over those of 1,400 KiB and 64 columns, medians of 31
+// interleaved rounds with 2,048 ids; Dots of 256 columns lose what others gain:
 //
 //	                      gather  scatter-add  embed  SGD   Adagrad  Dots
 //	30,000 x 8    0.9 MB  0.94    1.05         0.81   1.06  1.01     0.83
@@ -256,7 +257,8 @@ var HeldLinesBytes = ofIntel(16<<20, 0)
 // PREFETCHT0 in place of T1 takes, but on what Near is about, 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the same at
 // twice that size, and 1.4 times as long at 100,000 x 64.
 //
-// CachedShortBagBytes is that of one of rows of more than 16 columns and up to 128, where that is less: see CachedShortBytes. On a Zen 3,
+// CachedShortBagBytes is that of one of rows of more than 16 columns and up to 128, where that is less, but for processors of Intel's: see
+// CachedShortBytes. On a Zen 3,
 // in bags of 2, 10 and 50, times of that over those of CachedBagBytes, medians of 31 interleaved rounds:
 //
 //	                      sums              weighted          maxima
