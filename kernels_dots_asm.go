@@ -28,7 +28,7 @@ type dotArgs struct {
 	n           int  // ids to do
 	readable    int  // ids that may be read, at least n: prefetching looks beyond those to do
 	ahead       int  // ids to prefetch ahead; 0 for none
-	burst       int  // bytes to prefetch of each row, but that AVX2 fetches all of it
+	burst       int  // bytes to prefetch of each row; with AVX2 it is all of it
 	near        bool // prefetch into the first-level cache
 	oneByOne    bool // without ids, rows of the table may go by one by one
 	thirds      bool // without ids, they go by in thirds, with AVX2
@@ -133,21 +133,22 @@ func goesOneByOne(rows, cols int) bool {
 
 // goesInThirds reports whether all rows of a table go by in thirds for so many rows of so many columns: each group of AVX2's has one row
 // of each third of a chunk, and none is prefetched. A processor's own prefetcher keeps up with three places, at each of which one row
-// follows the other, but not with groups of rows next to each other. On a Zen 3, ns per row of the table by groups that are prefetched at
-// once and so, medians of 31 interleaved rounds:
+// follows the other, but not with groups of rows next to each other. On a Zen 3, ns per row of the table by such groups, with the next
+// ones prefetched, and so, medians of 21 interleaved rounds:
 //
 //	rows of a           1           2           4           16
-//	 50,257 x 768        218  124    237  126    334  196    718  563
-//	 50,257 x 1,024      263  168    280  177    425  287   1099 1004
-//	 20,000 x 2,048      453  374    508  423    737  654   2291 2237
-//	100,000 x 256       67.2 41.1   73.0 41.8   91.5 51.6    233  193
-//	300,000 x 128       31.6 20.7   29.9 19.6   31.3 26.0    122  115
-//	1,000,000 x 64      15.6 11.7   16.8 14.1   19.3 17.8   59.8 61.3
-//	4,000,000 x 16      3.60 3.66   4.44 4.30   7.33 7.89   25.1 35.1
-//	 10,000 x 64        5.64 4.64   7.54 6.77   13.7 12.6   46.4 46.0
-//	    300 x 768       64.6 60.6   81.3 71.4    142  133    498  492
+//	 50,257 x 768        213  139    215  161    273  200    571  481
+//	 50,257 x 1,024      284  209    283  217    358  283   1062  953
+//	 20,000 x 2,048      436  346    497  407    685  563   2369 2336
+//	100,000 x 256       92.1 45.0   93.7 46.7   95.5 46.3    203  145
+//	300,000 x 128       36.5 19.8   41.0 22.1   42.3 26.1   96.7 93.5
+//	1,000,000 x 64      14.7 12.4   13.7 13.2   15.5 16.7   64.5 65.1
+//	1,000,000 x 32      8.01 7.02   9.84 9.79   14.1 16.3   48.3 52.9
+//	4,000,000 x 16      4.40 4.26   7.80 6.63   10.9 11.7   36.8 46.5
+//	 10,000 x 64        9.25 7.12   17.4 9.52   19.6 17.3   67.0 65.0
+//	    300 x 768       69.8 65.2   86.8 82.3    153  147    499  487
 func goesInThirds(rows, cols int) bool {
-	return isa.Active() == isa.AVX2 && (cols > 64 || cols == 64 && rows <= 4)
+	return isa.Active() == isa.AVX2 && (cols > 64 || cols >= 16 && rows <= 2)
 }
 
 // prepare sets what does not depend on the ids, of which there are n, as prepareRows does. None of the matrices is empty.
@@ -158,9 +159,6 @@ func (d *dotArgs) prepare(dst, a, table *Matrix, n int) {
 	d.ahead, d.burst = prefetch(table, n, 0, true, d.near)
 	if d.burst == 0 {
 		d.burst = longBurst // AVX-512 has no prefetching line by line here
-	}
-	if d.ahead > 0 && isa.Active() == isa.AVX2 { // which has nothing else
-		d.ahead = max(dotGroup(), rowsAhead(4*table.Cols, n, aheadLeast, false))
 	}
 	d.dstStride, d.aStride, d.tableStride = uintptr(dst.Stride)*4, uintptr(a.Stride)*4, uintptr(table.Stride)*4
 	d.limit, d.cols = uint64(table.Rows), a.Cols
