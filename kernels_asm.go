@@ -490,16 +490,16 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	if burst == 0 && table.Cols*4 >= middleBytes && isa.Active() == isa.AVX2 {
 		early = earlyRows
 	}
-	window := uintptr(0)
-	if ahead > 0 {
-		window = windowAhead(linear)
-	}
-	a.abreast = ahead > 0 && burst == 0 && !h.byOne && window == 0 && len(ids) >= 4 && goesAbreast(linear, len(ids)+h.more, stream)
+	a.abreast = ahead > 0 && burst == 0 && !h.byOne && len(ids) >= 4 && goesAbreast(linear, len(ids)+h.more, stream)
 	if a.abreast {
 		ahead = 4
 		a.quarter = uintptr(table.Cols+63) / 64 * 64
 	}
 	fetch(table, ids, ahead, h)
+	window := uintptr(0)
+	if ahead > 0 {
+		window = windowAhead(linear)
+	}
 	a.linearStride, a.tableStride = uintptr(linear.Stride)*4, uintptr(table.Stride)*4
 	a.limit, a.wide = idLimit[I](table.Rows), wide(ids)
 	a.readable = len(ids) + max(h.more, 0)
@@ -564,6 +564,7 @@ func gatherWith[I ID](k op, dst, table *Matrix, ids []I, scale float32, h *hint)
 		h = &hint{stream: h.stream, more: -1}
 	}
 	a := rowArgs{linear: &dst.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), scale: scale}
+	h.byOne = h.byOne || windowAhead(dst) != 0 // kernels of windows have no rows abreast
 	prepareRows(&a, dst, table, ids, h)
 	a.leaveLinear = a.leaveLinear && !writtenAhead(dst, len(ids)+h.more, a.abreast)
 	return a.run(k, len(ids), dst.Cols)
@@ -579,6 +580,7 @@ func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, h *hint)
 	race.WriteRows(dst, ids)
 	race.ReadMatrix(src)
 	a := rowArgs{linear: &src.Data[0], table: &dst.Data[0], ids: unsafe.Pointer(&ids[0]), scale: alpha}
+	h.byOne = h.byOne || windowAhead(src) != 0 // likewise
 	prepareRows(&a, src, dst, ids, h)
 	return a.run(opScatterAdd, len(ids), dst.Cols)
 }

@@ -308,7 +308,7 @@ func TestEveryDimPrefetched(t *testing.T) {
 	isatest.Tune(t, &tuning.NarrowAbreastIDs, 1)
 	isatest.Each(t, func(t *testing.T) {
 		sweep := func() {
-			for _, dim := range append(dims(1), 264, 300, 320, 383, 448, 512, 528, 530, 575, 576, 777, 1040) {
+			for _, dim := range append(dims(1), 264, 300, 320, 381, 383, 448, 512, 528, 530, 573, 575, 576, 777, 1040) {
 				s := shape{dim: dim, gap: dim % 3, n: 40, rows: 9, seq: 8, start: 2, scale: 1.7}
 				compare[int32, int](t, heap, s)
 				compareUpdates[uint64](t, heap, s)
