@@ -242,9 +242,7 @@ next: \
 	PREFETCH -4(DI)(DX*4);         \
 	PREFETCH -4(R13)(DX*4);        \
 	MOVQ dotArgs_group(BX), R13;   \
-	MOVQ dotArgs_dst(BX), DI;      \
-	LEAQ (DI)(R13*4), DI;          \
-	MOVQ dotArgs_rows(BX), AX
+	DOTS_BEGIN
 
 // func dotsAVX2(d *dotArgs) (done int)
 // for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }, of at least 8 columns

@@ -36,13 +36,7 @@
 	ADDQ  rowArgs_table(BX), R10;       \
 	MANY;                               \
 	XORL  R12, R12;                     \
-	MOVQ  rowArgs_ahead(BX), DX;        \
-	TESTQ DX, DX;                       \
-	JEQ   found;                        \
-	ADDQ  R9, DX;                       \
-	CMPQ  DX, rowArgs_readable(BX);     \
-	JGE   found;                        \
-	ID(R8, rowArgs_wide(BX), DX, R12);  \
+	ID_AHEAD(rowArgs_ahead, found);     \
 	STATE1(R12, R13);                   \
 	STATE2(R12, AX);                    \
 	IMULQ rowArgs_tableStride(BX), R12; \

@@ -64,15 +64,20 @@
 	IMULQ rowArgs_tableStride(BX), R10; \
 	ADDQ  SI, R10;                      \
 	XORL  R12, R12;                     \
-	MOVQ  rowArgs_ahead(BX), DX;        \
-	TESTQ DX, DX;                       \
-	JEQ   none;                         \
-	ADDQ  R9, DX;                       \
-	CMPQ  DX, rowArgs_readable(BX);     \
-	JGE   none;                         \
-	ID(R8, rowArgs_wide(BX), DX, R12);  \
+	ID_AHEAD(rowArgs_ahead, none);      \
 	IMULQ rowArgs_tableStride(BX), R12; \
 	ADDQ  SI, R12
+
+// ID_AHEAD finds in R12 the id that comes so many rows later, and its number in DX, or goes on at none if there is none, or none is
+// asked for.
+#define ID_AHEAD(rows, none) \
+	MOVQ  rows(BX), DX;             \
+	TESTQ DX, DX;                   \
+	JEQ   none;                     \
+	ADDQ  R9, DX;                   \
+	CMPQ  DX, rowArgs_readable(BX); \
+	JGE   none;                     \
+	ID(R8, rowArgs_wide(BX), DX, R12)
 
 #define ROW_TABLE(ALSO) \
 	ROW_AHEAD(found);                         \
@@ -94,13 +99,7 @@ found:
 
 // EARLY prefetches the first line of the row that comes rowArgs.early rows later; R12 is rowArgs.next.
 #define EARLY \
-	MOVQ     rowArgs_early(BX), DX;        \
-	TESTQ    DX, DX;                       \
-	JEQ      found;                        \
-	ADDQ     R9, DX;                       \
-	CMPQ     DX, rowArgs_readable(BX);     \
-	JGE      found;                        \
-	ID(R8, rowArgs_wide(BX), DX, R12);     \
+	ID_AHEAD(rowArgs_early, found);        \
 	IMULQ    rowArgs_tableStride(BX), R12; \
 	ADDQ     rowArgs_table(BX), R12;       \
 	PREFETCH (R12);                        \
