@@ -121,14 +121,15 @@ func TestDotsChunks(t *testing.T) {
 	})
 }
 
-// TestDotsPrefetch reads tables that are large enough to be prefetched.
+// TestDotsPrefetch has rows prefetched, with fewer and with more ids than that looks ahead.
 func TestDotsPrefetch(t *testing.T) {
+	prefetchAll(t)
 	isatest.Each(t, func(t *testing.T) {
 		large(t)
 		eachNear(t, func() {
 			for _, dim := range []int{5, 64, 100, 768, 5000} {
 				for _, s := range []dotsShape{{queries: 1, n: 1}, {queries: 1, n: 3}, {queries: 1, n: 40}, {queries: 3, n: 40}, {queries: 5, n: 40}} {
-					s.dim, s.rows = dim, 3<<20/dim+1
+					s.dim, s.rows = dim, 1<<18/dim+1
 					compareDots[int64](t, heap, s)
 				}
 			}

@@ -97,6 +97,12 @@ func FuzzSimilarity(f *testing.F) {
 		}
 		t.call.define = func() {
 			query := make([]float32, dim)
+			factors := make([]float64, rows)
+			for id := range factors {
+				if factors[id] = 1; metric == lookup.Cosine {
+					factors[id] = reciprocal(table.Row(id))
+				}
+			}
 			for i := range queries {
 				except := []int{padding}
 				switch {
@@ -115,7 +121,7 @@ func FuzzSimilarity(f *testing.F) {
 						query[j] = float32(float64(x) * factor)
 					}
 				}
-				sorted(ids.Data[i*k:][:k], scores.Data[i*k:][:k], *table, query, metric, except)
+				sorted(ids.Data[i*k:][:k], scores.Data[i*k:][:k], *table, query, factors, except)
 			}
 		}
 	})
@@ -156,15 +162,13 @@ func analogy(query []float32, table rowvec.Matrix, a, b, c int) {
 	}
 }
 
-// sorted sets ids and scores to those of the best rows, by sorting all.
-func sorted(ids, scores []float32, table rowvec.Matrix, query []float32, metric lookup.Metric, except []int) {
+// sorted sets ids and scores to those of the best rows, by sorting all; the score of each row is multiplied by its factor.
+func sorted(ids, scores []float32, table rowvec.Matrix, query []float32, factors []float64, except []int) {
 	all := rowvec.Matrix{Rows: 1, Cols: table.Rows, Stride: table.Rows, Data: make([]float32, table.Rows)}
 	kernels.DotsAll(all, rowvec.Matrix{Rows: 1, Cols: len(query), Stride: len(query), Data: query}, table)
 	var order []int
 	for id, x := range all.Data {
-		if metric == lookup.Cosine {
-			all.Data[id] = float32(float64(x) * reciprocal(table.Row(id)))
-		}
+		all.Data[id] = float32(float64(x) * factors[id])
 		if !slices.Contains(except, id) {
 			order = append(order, id)
 		}
