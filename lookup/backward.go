@@ -27,8 +27,8 @@ func (l *Layer) checkBackward(
 		return table, false, err
 	}
 	table, stored, err = l.positionTable(op, in)
-	if err == nil && l.segments != nil {
-		err = in.checkTypes(l.segments.Vocab())
+	if err == nil {
+		err = l.checkParts(op, in)
 	}
 	return table, stored, err
 }

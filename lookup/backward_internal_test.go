@@ -83,7 +83,7 @@ func TestRowsOrColumns(t *testing.T) {
 		for _, p := range []pass{
 			{Layer: &Layer{tokens: e}, in: Sequence(ids)},
 			{Layer: &Layer{tokens: e}, in: Sequence(ids), drops: true},
-			{Layer: &Layer{tokens: e, segments: e}, in: Sequence(ids).Types(make([]int, c.n))},
+			{Layer: &Layer{tokens: e, layerSettings: layerSettings{segments: e}}, in: Sequence(ids).Types(make([]int, c.n))},
 		} {
 			want := c.shares
 			if p.in.typed && c.dim > tuning.ShareRewritten {

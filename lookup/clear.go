@@ -37,10 +37,8 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 			return err
 		}
 	}
-	if l.segments != nil {
-		if err := in.checkTypes(l.segments.Vocab()); err != nil {
-			return err
-		}
+	if err := l.checkParts(op, &in); err != nil {
+		return err
 	}
 	if err := l.checkGradients(op, &grads, &in, rowvec.Matrix{}); err != nil {
 		return err

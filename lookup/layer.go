@@ -31,15 +31,19 @@ type Positions interface {
 // plus the vectors of segments, if there are any, plus position vectors; normalised, if there is a LayerNorm.
 type Layer struct {
 	tokens    *Embedding
-	segments  *Embedding // nil: none
-	positions Positions  // nil: none
-	norm      normalisation
-	dropout   float64 // 0: none
-	seed      uint64  // of dropout
+	positions Positions // nil: none
+	layerSettings
 }
 
-// LayerOption changes how NewLayer makes a layer.
-type LayerOption func(*Layer)
+// LayerOption changes how NewLayer makes a layer. Where one is given twice, the last counts.
+type LayerOption func(*layerSettings)
+
+type layerSettings struct {
+	segments *Embedding // nil: none
+	norm     normalisation
+	dropout  float64 // 0: none
+	seed     uint64  // of dropout
+}
 
 // Dropout has ForwardTrain drop elements of its result with probability p, which is in [0, 1), and multiply the others by
 // 1/(1-p), as nn.Dropout behind the sum of token and position vectors does in PyTorch's BERT and GPT-2. What is dropped
@@ -47,14 +51,14 @@ type LayerOption func(*Layer)
 // rowvec.Mask says, p takes effect as the nearest multiple of 1/256 below 1, in what is dropped and in what the others are
 // multiplied by: 0.1 as 26/256, and below 1/512 as nothing.
 func Dropout(p float64, seed uint64) LayerOption {
-	return func(l *Layer) { l.dropout, l.seed = p, seed }
+	return func(s *layerSettings) { s.dropout, s.seed = p, seed }
 }
 
 // Segments adds a row of the table of types to each token, that of its type, which Input.Types gives: the token types, or
 // segments, of BERT. The sum is (token + segment) + position, as in Hugging Face's BertEmbeddings. Padding and Frozen of
 // types mean what they mean for tokens; a table that is Scaled, or that has MaxNorm or ScaleGradByFrequency, is an error.
 // There are no segments if types is nil.
-func Segments(types *Embedding) LayerOption { return func(l *Layer) { l.segments = types } }
+func Segments(types *Embedding) LayerOption { return func(s *layerSettings) { s.segments = types } }
 
 // Parameter is a tensor that training changes.
 type Parameter struct {
@@ -66,8 +70,7 @@ type Parameter struct {
 	Vector bool
 }
 
-// NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by. Learned ones
-// reach to 512 where positional.New is told no maximum.
+// NewLayer returns the layer that adds positions, or none if they are nil, to tokens, whose options it works by.
 //
 // It is an error if there are no tokens, if the dims differ, if what positions say of themselves does not fit together, if
 // the table of Segments has options that they cannot have, if the epsilon of LayerNorm is negative or not finite, or if
@@ -77,12 +80,13 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 	if err := checkTokens(op, tokens); err != nil {
 		return nil, err
 	}
-	layer := &Layer{tokens: tokens}
+	var s layerSettings
 	for _, option := range options {
 		if option != nil {
-			option(layer)
+			option(&s)
 		}
 	}
+	layer := &Layer{tokens: tokens, layerSettings: s}
 	if !(layer.dropout >= 0 && layer.dropout < 1) {
 		return nil, check.Value(op, "dropout", layer.dropout, "a probability in [0, 1)")
 	}
@@ -123,6 +127,23 @@ func NewLayer(tokens *Embedding, positions Positions, options ...LayerOption) (*
 	}
 	layer.positions = positions
 	return layer, nil
+}
+
+// checkParts reports types that no segment has, and a part that has other columns than the tokens: NewLayer has compared them, but
+// another embedding may have been assigned to one of them since.
+func (l *Layer) checkParts(op string, in *Input) error {
+	if l.norm.on {
+		if err := check.Equal(op, "dim of the norm", l.norm.weight.Cols, l.Dim()); err != nil {
+			return err
+		}
+	}
+	if l.segments == nil {
+		return nil
+	}
+	if err := check.Equal(op, "dim of segments", l.segments.Dim(), l.Dim()); err != nil {
+		return err
+	}
+	return in.checkTypes(l.segments.Vocab())
 }
 
 // checkSegments reports a table of segments that cannot be one.

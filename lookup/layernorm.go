@@ -12,7 +12,7 @@ import (
 // of BERT's embeddings, whose epsilon is 1e-12. Its weight, which begins as ones, and its bias, zeros, are parameters of
 // one row each, which are what a file has as a vector. epsilon must be finite and at least 0.
 func LayerNorm(epsilon float32) LayerOption {
-	return func(l *Layer) { l.norm = normalisation{on: true, epsilon: epsilon} }
+	return func(s *layerSettings) { s.norm = normalisation{on: true, epsilon: epsilon} }
 }
 
 // normalisation is that of a layer, if it is on.

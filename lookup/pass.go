@@ -210,7 +210,7 @@ const normedAtOnce = 4 << 10
 func forwardNormed(l *Layer, dst rowvec.Matrix, in *Input) bool {
 	plain := *l
 	plain.norm.on = false
-	return rowvec.CheckMatrix("", "dst", dst) == nil && l.norm.apart("", "dst", dst) == nil && forwardAtOnce(&plain, dst, in) && l.norm.forward(dst) == nil
+	return rowvec.CheckMatrix("", "dst", dst) == nil && l.norm.apart("", "dst", dst) == nil && l.checkParts("", in) == nil && forwardAtOnce(&plain, dst, in) && l.norm.forward(dst) == nil
 }
 
 // takesAtOnce reports whether a kernel checks what has to be checked of an input, but for its shape, and one worker does it, for
@@ -244,10 +244,8 @@ func forwardPass(op string, l *Layer, dst rowvec.Matrix, in Input, mask rowvec.M
 			return err
 		}
 	}
-	if l.segments != nil {
-		if err := in.checkTypes(l.segments.Vocab()); err != nil {
-			return err
-		}
+	if err := l.checkParts(op, &in); err != nil {
+		return err
 	}
 	if err := p.apart(op, "dst", dst); err != nil {
 		return err

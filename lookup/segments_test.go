@@ -335,6 +335,53 @@ func TestSegmentMisuse(t *testing.T) {
 	}
 }
 
+// TestPartsOfAnotherDim assigns another embedding to one that a layer has: what NewLayer has compared is compared by each pass.
+func TestPartsOfAnotherDim(t *testing.T) {
+	const dim, n = 8, 3
+	for _, c := range []struct {
+		want    string
+		replace func(tokens, segments *lookup.Embedding)
+	}{
+		{"dim of segments is 5, want 8", func(_, segments *lookup.Embedding) { *segments = *must(lookup.NewEmbedding(2, 5)) }},
+		{"dim of the norm is 8, want 9", func(tokens, segments *lookup.Embedding) {
+			*tokens, *segments = *must(lookup.NewEmbedding(5, dim+1)), *must(lookup.NewEmbedding(2, dim+1))
+		}},
+	} {
+		for _, length := range []int{n, 1 << 13} { // fewer tokens may be done by other kernels
+			tokens, segments := must(lookup.NewEmbedding(5, dim)), must(lookup.NewEmbedding(2, dim))
+			layers := []*lookup.Layer{must(lookup.NewLayer(tokens, nil, lookup.Segments(segments), lookup.LayerNorm(1), lookup.Dropout(0.5, 1)))}
+			if strings.Contains(c.want, "norm") {
+				layers = append(layers, must(lookup.NewLayer(tokens, nil, lookup.LayerNorm(1))))
+			} else {
+				layers = append(layers, must(lookup.NewLayer(tokens, nil, lookup.Segments(segments))))
+			}
+			for _, layer := range layers {
+				optimizers := must(layer.NewOptimizers(lookup.SGD{Rate: 1}))
+				was := [2]lookup.Embedding{*tokens, *segments}
+				c.replace(tokens, segments)
+				out := newMatrix(t, length, layer.Dim())
+				in := lookup.Sequence(make([]int, length))
+				for op, err := range map[string]error{
+					"Forward": layer.Forward(out, in), "ForwardTrain": layer.ForwardTrain(out, in, 1),
+					"Backward":       layer.Backward(layer.NewGradients(), in, out),
+					"BackwardTrain":  layer.BackwardTrain(layer.NewGradients(), in, out, 1),
+					"BackwardSparse": layer.BackwardSparse(layer.NewSparseGradients(), in, out),
+					"StepTrain":      layer.StepTrain(optimizers, in, out, 1),
+					"ClearGradients": layer.ClearGradients(layer.NewGradients(), in),
+				} {
+					if want := fmt.Sprintf("rowvec: lookup.Layer.%s: %s", op, c.want); fmt.Sprint(err) != want {
+						t.Errorf("error %q, want %q", err, want)
+					}
+				}
+				if slices.ContainsFunc(out.Data, func(x float32) bool { return x != 0 }) {
+					t.Error("the destination has changed")
+				}
+				*tokens, *segments = was[0], was[1]
+			}
+		}
+	}
+}
+
 // TestRefusedNorm: sums that are not finite leave all gradients as they were, whichever parameter's they are.
 func TestRefusedNorm(t *testing.T) {
 	const dim = 3
