@@ -12,6 +12,7 @@ import (
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/tuning"
+	"github.com/rowvec/rowvec/kernels"
 )
 
 // TestArgumentsInOtherRegisters calls assembly that is given numbers and pointers with others in registers than where the
@@ -103,6 +104,45 @@ func productOtherwise(_ int, _ *float32, p *productArgs) {
 	} else {
 		addProductAVX2(p)
 	}
+}
+
+// TestShortRowsOfFunctionValues calls kernels as function values, whose addresses DX has then: where the package calls them it holds 0, by
+// chance, which is where short rows begin.
+func TestShortRowsOfFunctionValues(t *testing.T) {
+	ids := []int{2, 0, 1, 2, 1}
+	isatest.Each(t, func(t *testing.T) {
+		if isa.Active() != isa.AVX2 {
+			return
+		}
+		for cols := 1; cols <= shortColumns; cols++ {
+			for name, kernel := range map[string]struct {
+				run    func(*rowArgs) int
+				define func(linear, table Matrix)
+			}{
+				"gather":       {gatherAVX2, func(linear, table Matrix) { kernels.Gather(linear, table, ids) }},
+				"gatherScaled": {gatherScaledAVX2, func(linear, table Matrix) { kernels.GatherScaled(linear, table, ids, 2) }},
+				"scatterAdd":   {scatterAddAVX2, func(linear, table Matrix) { kernels.ScatterAdd(table, ids, 2, linear) }},
+			} {
+				linear, table := matrixOfOnes(len(ids), cols), matrixOfOnes(3, cols)
+				for i := range table.Data {
+					table.Data[i] = float32(i)
+				}
+				wantLinear, wantTable := linear, table
+				wantLinear.Data, wantTable.Data = slices.Clone(linear.Data), slices.Clone(table.Data)
+				kernel.define(wantLinear, wantTable)
+
+				var a rowArgs
+				prepareRows(&a, &linear, &table, ids, &hint{})
+				a.linear, a.table, a.ids, a.scale = &linear.Data[0], &table.Data[0], unsafe.Pointer(&ids[0]), 2
+				a.n, a.cols = len(ids), cols
+				done := kernel.run(&a)
+				if done != len(ids) || !slices.Equal(linear.Data, wantLinear.Data) || !slices.Equal(table.Data, wantTable.Data) {
+					t.Errorf("%s, %d columns: %d rows are done: %v and %v, want %v and %v",
+						name, cols, done, linear.Data, table.Data, wantLinear.Data, wantTable.Data)
+				}
+			}
+		}
+	})
 }
 
 // TestDropoutKeepsToItsArguments has something behind the arguments of dropout, of which the assembly writes the last ones.
