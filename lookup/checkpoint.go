@@ -191,8 +191,8 @@ func rowsIn(m rowvec.Matrix) int {
 
 // Load reads the tensors from a safetensors file, written by Save or by others, and returns its metadata, without
 // ChecksumKey. Like PyTorch's strict loading it wants the file to hold these tensors, found by their names in whatever
-// order, and no others: of shape [Rows, Cols], or with fewer than two dimensions and as many elements where the
-// matrix has a single row or column. What lies between rows is left alone. Of F32 all bits are kept; BF16 and F16, all of whose numbers
+// order, and no others: of shape [Rows, Cols], also behind dimensions of 1, as vision transformers have their positions, or with fewer
+// than two dimensions and as many elements where the matrix has a single row or column. What lies between rows is left alone. Of F32 all bits are kept; BF16 and F16, all of whose numbers
 // a float32 can be, become such, NaN with their signs and payloads.
 //
 // Everything is checked before the first element is changed, also the checksum, if the file has one, by a first pass over
@@ -400,6 +400,9 @@ func match(tensors []safetensors.Tensor, wanted map[string]rowvec.Matrix, all bo
 // fits reports whether a tensor of this shape can be had as m.
 func fits(shape []int64, m rowvec.Matrix) bool {
 	rows, cols := int64(m.Rows), int64(m.Cols)
+	for len(shape) > 2 && shape[0] == 1 {
+		shape = shape[1:]
+	}
 	switch len(shape) {
 	case 2:
 		return shape[0] == rows && shape[1] == cols

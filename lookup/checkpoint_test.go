@@ -195,10 +195,17 @@ func foreign(header string, n int) []byte {
 	return b
 }
 
-// TestForeign loads files without a checksum, and tensors with fewer than two dimensions.
+// TestForeign loads files without a checksum, and tensors with fewer than two dimensions, or with more, of which the first are 1.
 func TestForeign(t *testing.T) {
-	file := foreign(`{"step":{"dtype":"F32","shape":[],"data_offsets":[12,16]},"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}}`, 4)
-	for _, shape := range [][3]int{{3, 1, 1}, {3, 1, 2}, {1, 3, 3}} {
+	testForeign(t, "[]", "[3]", [][3]int{{3, 1, 1}, {3, 1, 2}, {1, 3, 3}})
+	testForeign(t, "[1,1,1]", "[1,1,3]", [][3]int{{1, 3, 3}})
+	testForeign(t, "[1]", "[1,1,3,1]", [][3]int{{3, 1, 1}, {3, 1, 2}})
+}
+
+func testForeign(t *testing.T, ofStep, ofA string, shapes [][3]int) {
+	file := foreign(fmt.Sprintf(`{"step":{"dtype":"F32","shape":%s,"data_offsets":[12,16]},`+
+		`"a":{"dtype":"F32","shape":%s,"data_offsets":[0,12]}}`, ofStep, ofA), 4)
+	for _, shape := range shapes {
 		a := bitsOf(1, shape[0], shape[1], shape[2]-shape[1])
 		step := bitsOf(1, 1, 1, 0)
 		metadata, err := lookup.Load(write(t, file), []lookup.Parameter{{Name: "a", Value: a}, {Name: "step", Value: step}})
@@ -207,7 +214,7 @@ func TestForeign(t *testing.T) {
 			got = append(got, a.Row(i)...)
 		}
 		if err != nil || len(metadata) != 0 || !slices.Equal(got, []float32{1, 2, 3}) || step.Data[0] != 4 {
-			t.Errorf("%v: %v %v, metadata %v, error %v", shape, a.Data, step.Data, metadata, err)
+			t.Errorf("%s as %v: %v %v, metadata %v, error %v", ofA, shape, a.Data, step.Data, metadata, err)
 		}
 	}
 }
@@ -229,8 +236,12 @@ func TestLoadMisuse(t *testing.T) {
 		{foreign(`{`+a+`}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(3, 2)}), `tensor "a" has shape [2, 3] and not [3, 2]`},
 		{foreign(`{"a":{"dtype":"F32","shape":[6],"data_offsets":[0,24]}}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
 			`tensor "a" has shape [6] and not [2, 3]`},
-		{foreign(`{"a":{"dtype":"F32","shape":[1,2,3],"data_offsets":[0,24]}}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
-			`tensor "a" has shape [1, 2, 3] and not [2, 3]`},
+		{foreign(`{"a":{"dtype":"F32","shape":[2,1,3],"data_offsets":[0,24]}}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
+			`tensor "a" has shape [2, 1, 3] and not [2, 3]`},
+		{foreign(`{"a":{"dtype":"F32","shape":[1,2,3,1],"data_offsets":[0,24]}}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
+			`tensor "a" has shape [1, 2, 3, 1] and not [2, 3]`},
+		{foreign(`{"a":{"dtype":"F32","shape":[1,1,6],"data_offsets":[0,24]}}`, 6), parameters(lookup.Parameter{Name: "a", Value: matrix(6, 1)}),
+			`tensor "a" has shape [1, 1, 6] and not [6, 1]`},
 		{foreign(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 1), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3)}),
 			`tensor "a" has shape [] and not [2, 3]`},
 		{foreign(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 1), parameters(lookup.Parameter{Name: "a", Value: matrix(2, 1)}),

@@ -656,6 +656,13 @@ func addOptimizers(calls map[string]func() *misuse.Call) {
 			return err
 		}}
 	}
+	calls["ClipNormDense"] = func() *misuse.Call {
+		first, second, most := filled(7, dim), filled(1, 3), 1.0
+		return &misuse.Call{Args: []misuse.Arg{arg("maxNorm", &most), arg("first", &first), arg("second", &second)}, Do: func() error {
+			_, err := lookup.ClipNormDense(most, first, second)
+			return err
+		}, Also: []misuse.Spoil{{Name: "one gradient twice", Do: func() { second = first }}, {Name: "maxNorm=-0", Do: func() { most = math.Copysign(0, -1) }}}}
+	}
 	calls["ClipNorm"] = func() *misuse.Call {
 		g, h, most := must(lookup.NewGradient(7, dim)), must(lookup.NewGradient(7, dim)), 1.0
 		held(g, 1)

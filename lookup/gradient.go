@@ -222,11 +222,13 @@ func Norm(grads ...*Gradient) float64 {
 }
 
 // NormDense returns the Euclidean norm of several dense gradients together, of tied weights or of what has no table, with the
-// bits that Norm has of the Gradients that SetDense makes of them. Whoever clips them, as ClipNorm does, multiplies them by
-// maxNorm/(norm+1e-6) by rowvec.Scale if that is below 1; their norm together with a sparse one is math.Hypot of both. A
-// ShapeError is of a matrix whose fields contradict each other.
+// bits that Norm has of the Gradients that SetDense makes of them. Their norm together with a sparse one is math.Hypot of both. A
+// ShapeError is of a matrix whose fields contradict each other. ClipNormDense clips them.
 func NormDense(grads ...rowvec.Matrix) (norm float64, err error) {
-	const op = "lookup.NormDense"
+	return normDense("lookup.NormDense", grads)
+}
+
+func normDense(op string, grads []rowvec.Matrix) (norm float64, err error) {
 	sum := 0.0
 	buffer := normBuffers.Get().(*[normBlock]float64)
 	defer normBuffers.Put(buffer)
@@ -251,11 +253,11 @@ func NormDense(grads ...rowvec.Matrix) (norm float64, err error) {
 // returns, as torch.nn.utils.clip_grad_norm_ does with dense gradients; but that one leaves sparse ones as they are, at least in
 // 1.13, and computes in float32, in which squares of numbers from 1.8e19 on are infinite. An infinite norm and a finite maxNorm
 // leave zeros, and NaN where elements were infinite; a norm of NaN, or a norm and a maxNorm that are both infinite, leave NaN
-// everywhere. maxNorm must be above 0, and no gradient may be given twice. NormDense is for dense gradients.
+// everywhere. maxNorm must be above 0, and no gradient may be given twice. ClipNormDense is for dense gradients.
 func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 	const op = "lookup.ClipNorm"
-	if !(maxNorm > 0) {
-		return 0, check.Value(op, "maximum norm", maxNorm, "above 0")
+	if err := checkMaxNorm(op, maxNorm); err != nil {
+		return 0, err
 	}
 	for i, g := range grads {
 		if g == nil {
@@ -266,12 +268,55 @@ func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 		}
 	}
 	norm = Norm(grads...)
-	if factor := maxNorm / (norm + 1e-6); !(factor >= 1) {
+	if factor, clips := clipping(maxNorm, norm); clips {
 		for _, g := range grads {
-			g.Scale(float32(factor))
+			g.Scale(factor)
 		}
 	}
 	return norm, nil
+}
+
+// ClipNormDense does to dense gradients, by their NormDense together, what ClipNorm does to others. What lies between the rows of a matrix
+// stays as it is. Matrices that share memory are an OverlapError.
+func ClipNormDense(maxNorm float64, grads ...rowvec.Matrix) (norm float64, err error) {
+	const op = "lookup.ClipNormDense"
+	if err := checkMaxNorm(op, maxNorm); err != nil {
+		return 0, err
+	}
+	if norm, err = normDense(op, grads); err != nil {
+		return 0, err
+	}
+	for i, m := range grads {
+		for j, other := range grads[:i] {
+			if rowvec.Overlap(m, other) {
+				return 0, &rowvec.OverlapError{Op: op, Dst: fmt.Sprintf("gradient %d", i), Src: fmt.Sprintf("gradient %d", j)}
+			}
+		}
+	}
+	if factor, clips := clipping(maxNorm, norm); clips {
+		for _, m := range grads {
+			if m.Cols == 0 { // of any number of rows
+				continue
+			}
+			for i := range m.Rows {
+				rowvec.Scale(m.Row(i), factor)
+			}
+		}
+	}
+	return norm, nil
+}
+
+func checkMaxNorm(op string, maxNorm float64) error {
+	if !(maxNorm > 0) {
+		return check.Value(op, "maximum norm", maxNorm, "above 0")
+	}
+	return nil
+}
+
+// clipping returns what gradients of a norm are multiplied by, and whether they are.
+func clipping(maxNorm, norm float64) (factor float32, clips bool) {
+	f := maxNorm / (norm + 1e-6)
+	return float32(f), !(f >= 1)
 }
 
 // AddRows adds row i of rows, multiplied by alpha, to the gradient of row ids[i] of the table, for all i: what a caller

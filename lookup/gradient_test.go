@@ -386,6 +386,18 @@ func TestGradientArithmetic(t *testing.T) {
 			t.Errorf("the norm of dense gradients is %v, of sparse ones %v", got, lookup.Norm(g, h))
 		}
 	}
+	wide := slices.Clone(gaps.Data)
+	if got := must(lookup.ClipNormDense(0.25, gaps, rowvec.Matrix{}, other, rowvec.Matrix{Rows: 3})); got != lookup.Norm(g, h) {
+		t.Errorf("dense gradients with a norm of %v are clipped by one of %v", lookup.Norm(g, h), got)
+	}
+	for i, x := range wide {
+		if gap := i%(dim+3) >= dim; !gap {
+			x *= float32(0.25 / (lookup.Norm(g, h) + 1e-6))
+		}
+		if math.Float32bits(gaps.Data[i]) != math.Float32bits(x) {
+			t.Fatalf("clipped element %d with gaps is %v, want %v", i, gaps.Data[i], x)
+		}
+	}
 	before := slices.Clone(g.Values().Data)
 	if got := must(lookup.ClipNorm(norm*1.01, g, h)); math.Abs(got-norm) > 1e-12 || !slices.Equal(before, g.Values().Data) {
 		t.Errorf("a norm of %v was clipped to %v", got, norm*1.01)

@@ -226,12 +226,15 @@ func ExampleNorm() {
 func ExampleNormDense() {
 	table, bias := ramp(4, 0, 1, 2), ramp(1, 4)
 	norm, err := lookup.NormDense(table, bias)
-	if factor := 1 / (norm + 1e-6); factor < 1 {
-		rowvec.Scale(table.Data, float32(factor))
-		rowvec.Scale(bias.Data, float32(factor))
-	}
-	fmt.Printf("%.3f %v %.3f", norm, err, table.Row(2))
-	// Output: 6.000 <nil> [0.333 0.333 0.333 0.333]
+	fmt.Printf("%.3f %v", norm, err)
+	// Output: 6.000 <nil>
+}
+
+func ExampleClipNormDense() {
+	table, bias := ramp(4, 0, 1, 2), ramp(1, 4)
+	norm, err := lookup.ClipNormDense(1, table, bias)
+	fmt.Printf("%.3f %v %.3f %.3f", norm, err, table.Row(2), bias.Data)
+	// Output: 6.000 <nil> [0.333 0.333 0.333 0.333] [0.667]
 }
 
 func ExampleClipNorm() {

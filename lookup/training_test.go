@@ -272,6 +272,7 @@ func TestClipReference(t *testing.T) {
 		for _, c := range reference.ClipCases(t) {
 			norms := newMatrix(t, 1, c.Norms.Cols)
 			var grads []*lookup.Gradient
+			var denseGrads []rowvec.Matrix
 			for i, p := range c.Parts {
 				g := must(lookup.NewGradient(p.Rows, p.DOut.Cols))
 				if err := lookup.AddRows(g, p.IDs, 1, p.DOut.Matrix); err != nil {
@@ -283,10 +284,20 @@ func TestClipReference(t *testing.T) {
 				reference.Equal(t, c.Name+": gradient", g.Values(), p.Grad)
 				norms.Data[i] = float32(g.Norm())
 				grads = append(grads, g)
+				denseGrads = append(denseGrads, dense(t, g, p.Rows, p.DOut.Cols))
 			}
 			all := lookup.Norm(grads...)
-			if norm := must(lookup.ClipNorm(c.MaxNorm, grads...)); norm != all && all == all {
-				t.Errorf("%s: clipped by a norm of %v, want %v", c.Name, norm, all)
+			for _, norm := range []float64{must(lookup.ClipNorm(c.MaxNorm, grads...)), must(lookup.ClipNormDense(c.MaxNorm, denseGrads...))} {
+				if norm != all && all == all {
+					t.Errorf("%s: clipped by a norm of %v, want %v", c.Name, norm, all)
+				}
+			}
+			for i, p := range c.Parts { // a norm of NaN leaves NaN in all other rows of a dense one
+				got := newMatrix(t, len(p.Touched), p.DOut.Cols)
+				if err := rowvec.Gather(got, denseGrads[i], p.Touched); err != nil {
+					t.Fatal(err)
+				}
+				compare(t, c.Name+": dense, clipped", got, grads[i].Values())
 			}
 			norms.Data[len(grads)] = float32(all)
 			finite := all-all == 0

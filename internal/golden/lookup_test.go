@@ -66,6 +66,7 @@ func lookupPieces() []piece {
 			output(r)
 		}},
 		{"lookup.Gradient", gradient},
+		{"lookup.ClipNormDense", clipDense},
 		{"lookup.Optimizer, dense", stepDense},
 		{"lookup.Optimizer, bags", stepBags},
 		{"lookup.Layer, steps", stepTrain},
@@ -377,6 +378,19 @@ func optimizer(r *run, method lookup.Method) {
 			r.parameters(other.State())
 			r.matrices(e.Weight())
 			r.text(other.String())
+		}
+	}
+}
+
+// clipDense clips matrices, the first of which has something between its rows.
+func clipDense(r *run) {
+	for _, dim := range widths {
+		wide, bias := r.matrix(tokens, dim+1), r.matrix(1, dim)
+		narrow := wide
+		narrow.Cols = dim
+		for _, most := range []float64{1e6, 2.5} {
+			r.doubles(must(lookup.ClipNormDense(most, narrow, bias)))
+			r.matrices(wide, bias)
 		}
 	}
 }
