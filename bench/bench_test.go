@@ -23,6 +23,7 @@ func BenchmarkBagMean(b *testing.B)        { benchmark(b, "BagMean") }
 func BenchmarkBagMax(b *testing.B)         { benchmark(b, "BagMax") }
 func BenchmarkBackwardSparse(b *testing.B) { benchmark(b, "BackwardSparse") }
 func BenchmarkStepSGD(b *testing.B)        { benchmark(b, "StepSGD") }
+func BenchmarkStepRowAdagrad(b *testing.B) { benchmark(b, "StepRowAdagrad") }
 func BenchmarkStepAdagrad(b *testing.B)    { benchmark(b, "StepAdagrad") }
 func BenchmarkStepAdam(b *testing.B)       { benchmark(b, "StepAdam") }
 
@@ -31,6 +32,7 @@ func BenchmarkUpdateRowAdagrad(b *testing.B) { benchmark(b, "UpdateRowAdagrad") 
 func BenchmarkUpdateAdagrad(b *testing.B)    { benchmark(b, "UpdateAdagrad") }
 func BenchmarkUpdateAdam(b *testing.B)       { benchmark(b, "UpdateAdam") }
 func BenchmarkDropout(b *testing.B)          { benchmark(b, "Dropout") }
+func BenchmarkEmbedDropout(b *testing.B)     { benchmark(b, "EmbedDropout") }
 func BenchmarkDots(b *testing.B)             { benchmark(b, "Dots") }
 
 func BenchmarkLayerNorm(b *testing.B)         { benchmark(b, "LayerNorm") }

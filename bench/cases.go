@@ -102,6 +102,11 @@ var cases = map[string][]shape{
 		{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "zipf", cache: "cold"},
 		{vocab: 1000, dim: 64, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
 	},
+	"EmbedDropout": {
+		{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "uniform", cache: "cold"},
+		{vocab: 50257, dim: 768, ids: 8192, seq: 1024, dist: "zipf", cache: "cold"},
+		{vocab: 1000, dim: 64, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
+	},
 	"EmbedBackward": {
 		{vocab: 50257, dim: 768, ids: 8192, seq: 1024, dist: "zipf", cache: "cold"},
 		{vocab: 1000, dim: 512, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
@@ -158,6 +163,7 @@ var cases = map[string][]shape{
 	},
 	"BackwardSparse": steps,
 	"StepSGD":        steps,
+	"StepRowAdagrad": steps,
 	"StepAdagrad":    steps,
 	"StepAdam":       steps,
 }

@@ -26,6 +26,7 @@ type kernel struct {
 	trains    bool          // needs gradients
 	waves     bool          // needs sinusoids
 	sinusoids bool          // needs sinusoidal positions, and a layer that has them
+	drops     bool          // needs a layer with learned positions that drops
 	rotates   bool          // needs the cosines and sines of positions, and turns rows in their place
 	updates   bool          // needs a sum for each row
 	states    int           // matrices of state that it needs
@@ -133,6 +134,21 @@ var rowKernels = []kernel{
 		}}},
 	},
 	{
+		name:  "EmbedDropout", // by a layer, beside itself without dropout
+		bytes: func(s shape) int { return s.ids * (4 + 3*4*s.dim) },
+		drops: true,
+		naive: func(m *memory, ids []int32) {
+			naiveEmbed(m.rows.Data, m.table.Data, ids, m.table.Cols, m.scale, m.positions.Data, m.positions.Rows)
+			naiveDropout(m.rows.Data, m.rows.Data, m.rows.Cols, dropped, dropSeed)
+		},
+		ours: func(m *memory, ids []int32) error {
+			return m.layer.ForwardTrain(m.rows, lookup.Batch(ids, m.positions.Rows), 0)
+		},
+		peers: []peer{{name: "rowvec, nothing dropped", yardstick: true, run: func(m *memory, ids []int32) {
+			must(m.layer.Forward(m.rows, lookup.Batch(ids, m.positions.Rows)))
+		}}},
+	},
+	{
 		name:  "EmbedBackward",
 		bytes: func(s shape) int { return s.ids*(4+4*4*s.dim) + 2*4*s.seq*s.dim },
 		naive: func(m *memory, ids []int32) {
@@ -236,12 +252,12 @@ var rowKernels = []kernel{
 	{
 		name:  "Dropout",
 		bytes: func(s shape) int { return 2 * 4 * s.n },
-		naive: func(m *memory, _ []int32) { naiveDropout(m.y, m.x, dim, 0.1, 1) },
+		naive: func(m *memory, _ []int32) { naiveDropout(m.y, m.x, dim, dropped, dropSeed) },
 		ours: func(m *memory, _ []int32) error {
 			rows := func(x []float32) rowvec.Matrix {
 				return rowvec.Matrix{Rows: len(x) / dim, Cols: dim, Data: x, Stride: dim}
 			}
-			return rowvec.Dropout(rows(m.y), rows(m.x), rowvec.Mask{P: 0.1, Seed: 1})
+			return rowvec.Dropout(rows(m.y), rows(m.x), rowvec.Mask{P: dropped, Seed: dropSeed})
 		},
 	},
 	{
@@ -339,6 +355,12 @@ const (
 )
 
 const normEpsilon = 1e-5
+
+// How much is dropped, as in peers.py, and by what numbers.
+const (
+	dropped  = 0.1
+	dropSeed = 1
+)
 
 var adamStep = rowvec.AdamStep{
 	MeanWeight: 0.1, SquareWeight: 0.001, Rate: updateRate, Epsilon: updateEpsilon, Keep: 1 - updateRate*updateDecay,

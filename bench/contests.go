@@ -94,6 +94,26 @@ var contests = []contest{
 		near: 1e-4, // their sinusoids are of float32
 	},
 	{
+		title: "Embed with dropout of 0.1, the forward pass of training", kernel: kernelOf("EmbedDropout"), unit: "row", units: perID,
+		shapes: []shape{
+			{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "zipf", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 8192, seq: 1024, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 8192, seq: 1024, dist: "zipf", cache: "cold"},
+		},
+		out:   func(m *memory) []float32 { return m.rows.Data },
+		drawn: true,
+		near:  0.05,
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			e, err := lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(workers))
+			if err != nil {
+				return nil, err
+			}
+			layer, err := lookup.NewLayer(e, m.layer.Positions(), lookup.Dropout(dropped, dropSeed))
+			return func(ids []int32) error { return layer.ForwardTrain(m.rows, lookup.Batch(ids, m.positions.Rows), 0) }, err
+		},
+	},
+	{
 		title: "ScatterAdd, the gradient of a lookup", kernel: unscaledScatterAdd(), unit: "row", units: perID,
 		shapes: []shape{
 			{vocab: 50257, dim: 768, ids: 2048, dist: "uniform", cache: "cold"},
@@ -119,6 +139,7 @@ var contests = []contest{
 		team: trainer,
 	},
 	trainingContest("SGD"),
+	trainingContest("RowAdagrad"),
 	trainingContest("Adagrad"),
 	trainingContest("Adam"),
 	bagTrainingContest("SGD"),
@@ -282,7 +303,7 @@ var initialSize float32 = 1
 func trainingContest(name string) contest {
 	k := trainingStep(name)
 	return contest{
-		title:  "Training with " + name + ": look up, add up the gradient, update the table",
+		title:  "Training with " + name + ": look up, add up the gradient, update",
 		kernel: k, unit: "id", units: perID,
 		shapes: []shape{
 			{vocab: 50257, dim: 768, ids: 128, dist: "uniform", cache: "cold"},

@@ -45,9 +45,10 @@ type memory struct {
 
 	// Where gradients are row-sparse. The first optimizer is everybody's who does not make one; its state is naive Go's too.
 	embedding  *lookup.Embedding
-	layer      *lookup.Layer // that has no table of positions
+	layer      *lookup.Layer // that has no table of positions, or that drops
 	gradient   *lookup.Gradient
 	optimizers []*lookup.Optimizer
+	sgd        *lookup.Optimizer // a yardstick
 	naive      naiveGradient
 	steps      int // of naive Go
 }
@@ -96,6 +97,10 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 		must(none.Fill(m.positions, 0))
 		e := must1(lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(max(1, a.workers))))
 		m.layer = must1(lookup.NewLayer(e, none))
+	}
+	if k.drops {
+		e := must1(lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(max(1, a.workers))))
+		m.layer = must1(lookup.NewLayer(e, must1(positional.LearnedFrom(m.positions)), lookup.Dropout(dropped, dropSeed)))
 	}
 	if k.rotates {
 		m.angles = rowvec.Matrix{Rows: s.seq, Cols: headDim, Data: make([]float32, s.seq*headDim), Stride: headDim}
@@ -147,6 +152,7 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	}
 	if k.method != nil {
 		m.newOptimizer(m.embedding, k.method)
+		m.sgd = must1(m.embedding.NewOptimizer(lookup.SGD{Rate: rate}))
 	}
 	m.ids = idLists(s, rand.New(rand.NewPCG(5, 6)))
 

@@ -139,22 +139,25 @@ func naiveUpdateAdagrad[I rowvec.ID](table, sums []float32, ids []I, dim int, gr
 	}
 }
 
-// naiveUpdateRowAdagrad adds up squares in 16 lanes for the same bits, which is also faster than in one.
 func naiveUpdateRowAdagrad[I rowvec.ID](table, sums []float32, ids []I, dim int, grad []float32, rate, epsilon float32) {
 	for i, id := range ids {
-		g := row(grad, i, dim)
-		var lanes [16]float32
-		for j, x := range g {
-			lanes[j%16] += float32(x * x)
-		}
-		for n := 8; n > 0; n /= 2 {
-			for k := range n {
-				lanes[k] += lanes[k+n]
-			}
-		}
-		sums[id] += lanes[0] / float32(dim)
-		naiveAddScaled(row(table, int(id), dim), -rate/(sqrt(sums[id])+epsilon), g)
+		naiveRowAdagrad(row(table, int(id), dim), &sums[id], row(grad, i, dim), rate, epsilon)
 	}
+}
+
+// naiveRowAdagrad adds up squares in 16 lanes for the same bits, which is also faster than in one.
+func naiveRowAdagrad(w []float32, sum *float32, g []float32, rate, epsilon float32) {
+	var lanes [16]float32
+	for j, x := range g {
+		lanes[j%16] += float32(x * x)
+	}
+	for n := 8; n > 0; n /= 2 {
+		for k := range n {
+			lanes[k] += lanes[k+n]
+		}
+	}
+	*sum += lanes[0] / float32(len(g))
+	naiveAddScaled(w, -rate/(sqrt(*sum)+epsilon), g)
 }
 
 func naiveUpdateAdam[I rowvec.ID](table, means, squares []float32, ids []I, dim int, grad []float32, a rowvec.AdamStep) {

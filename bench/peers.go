@@ -384,7 +384,8 @@ func check(rivals []rival, k *contest) error {
 	return nil
 }
 
-// moments returns the mean, and those of squares and of products of neighbours.
+// moments returns the mean, that of squares, and that of products of neighbours: the first in units of the root of the second, the last
+// in those of the second.
 func moments(xs []float32) []float32 {
 	var mean, square, product float64
 	for i, x := range xs {
@@ -393,7 +394,7 @@ func moments(xs []float32) []float32 {
 		product += float64(x) * float64(xs[(i+1)%len(xs)])
 	}
 	n := float64(len(xs))
-	return []float32{float32(mean / n), float32(square / n), float32(product / n)}
+	return []float32{float32(mean / math.Sqrt(n*square)), float32(square / n), float32(product / square)}
 }
 
 const peersLegend = `

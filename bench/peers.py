@@ -104,6 +104,7 @@ class Job:
             "Gather": ({"table": per_token, "rows": per_id}, "rows", False, lookups),
             "Embed": ({"table": per_token, "positions": per_position, "rows": per_id}, "rows", False, layers),
             "EmbedSinusoidal": ({"table": per_token, "positions": per_position, "rows": per_id}, "rows", False, sinusoidal_layers),
+            "EmbedDropout": ({"table": per_token, "positions": per_position, "rows": per_id}, "rows", False, dropouts),
             "ScatterAdd": ({"table": per_token, "rows": per_id}, "table", True, scatters),
             "AddScaled": ({"x": (self.n,), "y": (self.n,), "temporary": (self.n,)}, "y", False, axpys),
             "Uniform": ({"y": (self.n,)}, "y", False, uniforms),
@@ -113,6 +114,7 @@ class Job:
             "Training": ({"table": per_token, "grad": per_token, "rows": per_id, "out_grad": per_id},
                          "grad", True, trainings),
             "TrainingSGD": (step, "table", True, steps),
+            "TrainingRowAdagrad": ({**step, "sums": (self.vocab,)}, "table", True, steps),
             "TrainingAdagrad": ({**step, "sums": per_token}, "table", True, steps),
             "TrainingAdam": ({**step, "means": per_token, "squares": per_token}, "table", True, steps),
             "TrainingBagsSGD": (bag_step, "table", True, steps),
@@ -315,6 +317,41 @@ def layers(job, lib, v):
         yield "torch eager", each(lambda ids: embedding(ids.view(-1, job.seq), table) * scale + positions)
         yield "torch, 3 passes in place", each(passes)
         yield "torch, 2 passes in place", each(two)
+
+
+DROPPED = 0.1
+
+
+def dropouts(job, lib, v):
+    batch = (-1, job.seq, job.dim)
+    table, positions, rows, scale = v.table, v.positions, v.rows, job.scale
+    sequences = rows.reshape(batch)
+    if lib is np:
+        draw, kept = np.random.default_rng(1).random, np.float32(1 / (1 - DROPPED))
+        numbers = np.empty(rows.shape, np.float32)
+
+        def passes(ids):
+            table.take(ids, 0, rows, "clip")
+            np.multiply(rows, scale, rows)
+            np.add(sequences, positions, sequences)
+            draw(dtype=np.float32, out=numbers)
+            np.multiply(rows, kept, rows)
+            np.multiply(rows, numbers >= DROPPED, rows)
+        yield "NumPy, 6 passes", each(passes)
+    else:
+        torch.manual_seed(1)
+        functional = torch.nn.functional
+
+        def eager(ids):
+            sums = functional.embedding(ids.view(-1, job.seq), table) * scale + positions
+            return functional.dropout(sums, DROPPED, training=True)
+
+        def in_place(ids):
+            torch.index_select(table, 0, ids, out=rows)
+            torch.add(positions, sequences, alpha=scale, out=sequences)
+            functional.dropout(rows, DROPPED, training=True, inplace=True)
+        yield "torch eager", each(eager)
+        yield "torch, 3 passes in place", each(in_place)
 
 
 def norm(out, x, gamma, beta, temporary):
@@ -663,6 +700,14 @@ def steps(job, lib, v):
             grad *= np.float32(-RATE)
             table[chosen] += grad
 
+        def row_adagrad(ids):
+            chosen, grad = add_up(ids)
+            sums = v.sums[chosen]
+            sums += np.einsum("ij,ij->i", grad, grad) / np.float32(job.dim)
+            v.sums[chosen] = sums
+            grad *= (np.float32(-RATE) / (np.sqrt(sums) + np.float32(EPSILON)))[:, None]
+            table[chosen] += grad
+
         def adam(ids):
             chosen, grad = add_up(ids)
             means, squares = v.means[chosen], v.squares[chosen]
@@ -679,7 +724,7 @@ def steps(job, lib, v):
             means *= np.float32(-adam_rate())
             table[chosen] += means
 
-        update = {"SGD": sgd, "Adagrad": adagrad, "Adam": adam}[method]
+        update = {"SGD": sgd, "RowAdagrad": row_adagrad, "Adagrad": adagrad, "Adam": adam}[method]
 
         def one(ids):
             nonlocal taken
@@ -706,6 +751,12 @@ def steps(job, lib, v):
         v.sums.index_copy_(0, chosen, sums)
         table.index_add_(0, chosen, grad.div_(sums.sqrt_().add_(EPSILON)), alpha=-RATE)
 
+    def row_adagrad(ids):
+        chosen, grad = add_up(ids)
+        sums = v.sums.index_select(0, chosen).add_(torch.linalg.vector_norm(grad, dim=1).square_(), alpha=1 / job.dim)
+        v.sums.index_copy_(0, chosen, sums)
+        table.index_add_(0, chosen, grad.div_(sums.sqrt_().add_(EPSILON)[:, None]), alpha=-RATE)
+
     def adam(ids):
         chosen, grad = add_up(ids)
         means = v.means.index_select(0, chosen).lerp_(grad, 1 - BETA1)
@@ -714,7 +765,7 @@ def steps(job, lib, v):
         v.squares.index_copy_(0, chosen, squares)
         table.index_add_(0, chosen, means.div_(squares.sqrt_().add_(EPSILON)), alpha=-adam_rate())
 
-    update = {"SGD": sgd, "Adagrad": adagrad, "Adam": adam}[method]
+    update = {"SGD": sgd, "RowAdagrad": row_adagrad, "Adagrad": adagrad, "Adam": adam}[method]
 
     def by_hand(ids):
         nonlocal taken
@@ -733,6 +784,8 @@ def steps(job, lib, v):
     kept, bag = SimpleNamespace(), torch.nn.functional.embedding_bag
     starts = torch.arange(0, job.ids, seq)
     yield "torch, no autograd or optim", each(by_hand), lambda ids: torch.cat((table[ids], kept.rows)), restart
+    if method == "RowAdagrad":  # which PyTorch has no optimizer for
+        return
 
     def optimized(name, gradient, new):
         """Returns a side: gradient leaves one in .grad of the weight that it is given, and returns what has been looked up."""

@@ -30,6 +30,9 @@ var sparseKernels = []kernel{
 	step("SGD", lookup.SGD{Rate: rate}, 0, func(m *memory, w []float32, _ int, g []float32) {
 		naiveAddScaled(w, -rate, g)
 	}),
+	step("RowAdagrad", lookup.RowAdagrad{Rate: rate, Epsilon: epsilon}, 0, func(m *memory, w []float32, id int, g []float32) {
+		naiveRowAdagrad(w, &m.states[0].Data[id], g, rate, epsilon)
+	}),
 	step("Adagrad", lookup.Adagrad{Rate: rate, Epsilon: epsilon}, 1, func(m *memory, w []float32, id int, g []float32) {
 		naiveAdagrad(w, m.states[0].Row(id), g, rate, epsilon)
 	}),
@@ -39,11 +42,12 @@ var sparseKernels = []kernel{
 		}),
 }
 
-// step is the gradient of a batch and the step that goes by it, of a method that keeps so many states of the table's size.
+// step is the gradient of a batch and the step that goes by it, of a method that keeps so many states of the table's size;
+// row-wise Adagrad, which has a number for each row, beside a step of SGD.
 // For each id, itself and its row of dOut are read; for each distinct one, its rows of the table and of each state are read
 // and written. naive updates a row of the table by its gradient.
 func step(name string, method lookup.Method, states int, naive func(m *memory, w []float32, id int, g []float32)) kernel {
-	return kernel{
+	k := kernel{
 		name:     "Step" + name,
 		bytes:    func(s shape) int { return s.ids * (4 + 4*s.dim) },
 		distinct: func(s shape) int { return 2 * 4 * s.dim * (1 + states) },
@@ -64,6 +68,12 @@ func step(name string, method lookup.Method, states int, naive func(m *memory, w
 			must(m.optimizers[0].Step(m.gradient))
 		}}},
 	}
+	if name == "RowAdagrad" {
+		k.peers = append(k.peers, peer{name: "rowvec, SGD", yardstick: true, run: func(m *memory, ids []int32) {
+			must(m.sgd.StepBatch(m.embedding, lookup.Sequence(ids), m.outGrad))
+		}})
+	}
+	return k
 }
 
 // trainingStep is a forward pass and the step of a kernel. The forward pass reads for each id, besides, itself and its row
@@ -84,7 +94,7 @@ func trainingStep(name string) *kernel {
 	}
 	k.peers = nil
 	for _, p := range back.peers {
-		k.peers = append(k.peers, peer{name: p.name, run: func(m *memory, ids []int32) {
+		k.peers = append(k.peers, peer{name: p.name, yardstick: p.yardstick, run: func(m *memory, ids []int32) {
 			forward(m, ids)
 			p.run(m, ids)
 		}})
