@@ -9,8 +9,9 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
-// The definitions are held to NumPy and PyTorch bit for bit, for rows with and without gaps. There is a tolerance,
-// reference.SumError, only for sums over a batch by PyTorch, which adds in another order.
+// The definitions are held to NumPy and PyTorch bit for bit, for rows with and without gaps. There are tolerances only for
+// sums over a batch and updates by PyTorch, which adds in another order or fuses operations, and for NumPy in float64:
+// reference.SumError, CloseUpdate and CloseRowAdagrad.
 
 var gaps = []int{0, 5}
 
@@ -225,5 +226,24 @@ func TestUpdateReference(t *testing.T) {
 			reference.Equal(t, "first state", first, c.First)
 			reference.Equal(t, "second state", second, c.Second)
 			reference.CloseUpdate(t, "table and PyTorch", table, c.Torch, moved, c.Roundings)
+		})
+}
+
+// TestRowAdagradReference holds steps to NumPy in float64, within what rounding explains.
+func TestRowAdagradReference(t *testing.T) {
+	each(t, reference.RowAdagradCases(t), func(c reference.RowAdagrad) string { return c.Name },
+		func(t *testing.T, c reference.RowAdagrad, gap int) {
+			table, sums, compare := reference.Copy(c.Start, gap), make([]float32, c.Start.Rows), reference.CloseRowAdagrad(t, c.Name, &c)
+			for i := range sums {
+				sums[i] = float32(c.Initial)
+			}
+			for k, step := range c.Steps {
+				rate := float32(c.Rate / (1 + float64(float64(k)*c.RateDecay)))
+				grad := reference.Copy(step.Grad, gap)
+				if done := kernels.UpdateRowAdagrad(table, sums, step.IDs, grad, rate, float32(c.Epsilon)); done != len(step.IDs) {
+					t.Errorf("%d rows done, want %d", done, len(step.IDs))
+				}
+				compare(table, kernels.Matrix{Rows: len(sums), Cols: 1, Data: sums, Stride: 1})
+			}
 		})
 }

@@ -1,6 +1,7 @@
 package lookup_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -139,4 +140,71 @@ func TestEmbeddingReference(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPretrainedReference holds tables that are given, frozen and not, to PyTorch's from_pretrained, bit for bit: what is
+// looked up, gradients, and steps, by dense gradients, sparse ones and batches. A frozen table has no gradient, and stays
+// as it is.
+func TestPretrainedReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.PretrainedCases(t) {
+			for _, by := range []string{"dense", "sparse", "batch"} {
+				pretrainedReference(t, c, by)
+			}
+		}
+	})
+}
+
+func pretrainedReference(t *testing.T, c reference.Pretrained, by string) {
+	t.Helper()
+	var options []lookup.Option
+	if c.Padding >= 0 {
+		options = append(options, lookup.Padding(c.Padding))
+	}
+	if c.Freeze {
+		options = append(options, lookup.Frozen())
+	}
+	table, positions := reference.Copy(c.Table, 0), reference.Copy(c.Positions, 0)
+	tokens := must(lookup.FromMatrix(table, options...))
+	if &tokens.Weight().Data[0] != &table.Data[0] {
+		t.Errorf("%s: the table is a copy", c.Name)
+	}
+	layer := must(lookup.NewLayer(tokens, must(positional.LearnedFrom(positions))))
+	optimizers, sparse := must(layer.NewOptimizers(lookup.SGD{Rate: c.Rate})), layer.NewSparseGradients()
+	for k, step := range c.Steps {
+		what := fmt.Sprintf("%s, %s, step %d: ", c.Name, by, k)
+		in, out, grads := lookup.Batch(step.IDs, positions.Rows), newMatrix(t, len(step.IDs), table.Cols), layer.NewGradients()
+		noError(t, tokens.Forward(out, in))
+		reference.Equal(t, what+"found", out, step.Found)
+		noError(t, layer.Forward(out, in))
+		reference.Equal(t, what+"out", out, step.Out)
+		noError(t, layer.Backward(grads, in, step.DOut.Matrix))
+		for _, g := range sparse {
+			g.Clear()
+		}
+		noError(t, layer.BackwardSparse(sparse, in, step.DOut.Matrix))
+		want := step.Grad
+		if c.Freeze {
+			if n := sparse[0].Len(); n != 0 || want.Rows != 0 {
+				t.Errorf("%sa gradient of %d rows, want %d", what, n, want.Rows)
+			}
+			want.Matrix = newMatrix(t, table.Rows, table.Cols)
+		}
+		reference.Equal(t, what+"gradient", grads[0], want)
+		reference.Equal(t, what+"sparse gradient", dense(t, sparse[0], table.Rows, table.Cols), want)
+		switch by {
+		case "dense":
+			for i, o := range optimizers {
+				noError(t, o.StepDense(grads[i]))
+			}
+		case "sparse":
+			for i, o := range optimizers {
+				noError(t, o.Step(sparse[i]))
+			}
+		case "batch":
+			noError(t, layer.StepTrain(optimizers, in, step.DOut.Matrix, uint64(k)))
+		}
+		reference.Equal(t, what+"table", table, step.Table)
+		reference.Equal(t, what+"positions", positions, step.Positions)
+	}
 }

@@ -1,6 +1,7 @@
 package lookup_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -181,6 +182,13 @@ var methods = map[string]lookup.Method{
 	"adamw":   lookup.AdamW{Rate: 0.01, Beta1: 0.8, Beta2: 0.95, Epsilon: 0.01, WeightDecay: 0.1},
 }
 
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTrainingReference holds several steps of each optimizer to PyTorch's. That of SGD with decay is dense, in the rows of the
 // gradient: it refuses a sparse one.
 func TestTrainingReference(t *testing.T) {
@@ -207,6 +215,52 @@ func TestTrainingReference(t *testing.T) {
 					t.Fatal(err)
 				}
 				n.trained(t, c.Name, e, o, step.Table, step.State)
+			}
+		}
+	})
+}
+
+// TestLazyAdamWReference holds steps of AdamW by gradients of some rows to PyTorch's SparseAdam behind the decay of these rows, bit for
+// bit, by gradients and by batches. All other rows, and what is kept of them, stay as they are.
+func TestLazyAdamWReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.LazyAdamWCases(t) {
+			for _, batch := range []bool{false, true} {
+				e := must(lookup.FromMatrix(reference.Copy(c.Table, 0), lookup.Padding(c.Padding)))
+				o, g := must(e.NewOptimizer(methods[c.Method])), e.NewGradient()
+				for k, step := range c.Steps {
+					in := lookup.Sequence(step.IDs)
+					noError(t, o.SetRate(step.Rate))
+					if batch {
+						noError(t, o.StepBatch(e, in, step.DOut.Matrix))
+					} else {
+						g.Clear()
+						noError(t, e.BackwardSparse(g, in, step.DOut.Matrix))
+						noError(t, o.Step(g))
+					}
+					what := fmt.Sprintf("%s, batch %v, step %d: ", c.Name, batch, k+1)
+					reference.Equal(t, what+"table", e.Weight(), step.Table)
+					for i, s := range o.State() {
+						reference.Equal(t, what+s.Name, s.Value, step.State[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestRowAdagradReference holds steps of RowAdagrad to NumPy in float64, within what rounding explains.
+func TestRowAdagradReference(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, c := range reference.RowAdagradCases(t) {
+			e := must(lookup.FromMatrix(reference.Copy(c.Start, 0)))
+			o := must(e.NewOptimizer(lookup.RowAdagrad{Rate: c.Rate, RateDecay: c.RateDecay, Initial: c.Initial, Epsilon: c.Epsilon}))
+			g, compare := e.NewGradient(), reference.CloseRowAdagrad(t, c.Name, &c)
+			for _, step := range c.Steps {
+				g.Clear()
+				noError(t, e.BackwardSparse(g, lookup.Sequence(step.IDs), step.Grad.Matrix))
+				noError(t, o.Step(g))
+				compare(e.Weight(), o.State()[0].Value)
 			}
 		}
 	})

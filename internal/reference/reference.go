@@ -182,6 +182,25 @@ type Options struct {
 	Grad        Matrix  `json:"grad"`
 }
 
+// Pretrained is a case of PyTorch's nn.Embedding.from_pretrained, with learned positions behind it, and of steps by SGD.
+type Pretrained struct {
+	Name      string  `json:"name"`
+	Freeze    bool    `json:"freeze"`
+	Padding   int     `json:"padding"` // the id without a gradient, or -1
+	Table     Matrix  `json:"table"`
+	Positions Matrix  `json:"positions"` // of sequences of as many tokens
+	Rate      float64 `json:"rate"`
+	Steps     []struct {
+		IDs       []int  `json:"ids"`
+		Found     Matrix `json:"found"` // rows IDs[i] of the table
+		Out       Matrix `json:"out"`   // the same plus positions
+		DOut      Matrix `json:"dout"`  // the gradient of Out
+		Grad      Matrix `json:"grad"`  // that of the table; without rows if there is none, which Freeze makes it
+		Table     Matrix `json:"table"` // after the step
+		Positions Matrix `json:"positions"`
+	} `json:"steps"`
+}
+
 // EmbeddingBag is a case of PyTorch's nn.EmbeddingBag.
 type EmbeddingBag struct {
 	Name        string `json:"name"`
@@ -205,7 +224,8 @@ type EmbeddingBag struct {
 }
 
 // Training is a case of PyTorch's optimizers on the gradients of an embedding: sparse ones, but for AdamW. That of decayed.json
-// is by SGD with decay, dense too, with the rows put back that a step has no gradient of.
+// is by SGD with decay, dense too, with the rows put back that a step has no gradient of. That of lazyadamw.json is by SparseAdam
+// behind the decay of the rows that a step has a gradient of, which it meets bit for bit.
 type Training struct {
 	Name    string `json:"name"`
 	Method  string `json:"method"`  // "sgd", "adagrad", "adam", "adamw" or "decayed"
@@ -275,6 +295,22 @@ type Update struct {
 	Second       Matrix  `json:"second"`    // means of squares
 	Torch        Matrix  `json:"torch"`     // Table by PyTorch, which fuses and reorders some operations
 	Roundings    int     `json:"roundings"` // see CloseUpdate
+}
+
+// RowAdagrad is a case of steps of Adagrad with one sum for each row, in float64: see CloseRowAdagrad.
+type RowAdagrad struct {
+	Name      string  `json:"name"`
+	Rate      float64 `json:"rate"`
+	RateDecay float64 `json:"rate_decay"`
+	Initial   float64 `json:"initial"` // what sums begin with; exact in float32
+	Epsilon   float64 `json:"epsilon"`
+	Start     Matrix  `json:"start"`
+	Steps     []struct {
+		IDs   []int  `json:"ids"` // each once
+		Grad  Matrix `json:"grad"`
+		Table Matrix `json:"table"` // after the step, rounded once
+		Sums  Matrix `json:"sums"`  // likewise; a column
+	} `json:"steps"`
 }
 
 // Bag is a case of PyTorch's embedding_bag: bag b has the rows IDs[Offsets[b]:Offsets[b+1]] of Table.
@@ -467,6 +503,12 @@ func VectorCases(tb testing.TB) []Vector { tb.Helper(); return load[Vector](tb, 
 // OptionsCases returns the cases of options.json.
 func OptionsCases(tb testing.TB) []Options { tb.Helper(); return load[Options](tb, "options.json") }
 
+// PretrainedCases returns the cases of pretrained.json.
+func PretrainedCases(tb testing.TB) []Pretrained {
+	tb.Helper()
+	return load[Pretrained](tb, "pretrained.json")
+}
+
 // EmbeddingBagCases returns the cases of embeddingbag.json.
 func EmbeddingBagCases(tb testing.TB) []EmbeddingBag {
 	tb.Helper()
@@ -485,6 +527,12 @@ func TrainingCases(tb testing.TB) []Training { tb.Helper(); return load[Training
 // DecayedCases returns the cases of decayed.json.
 func DecayedCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "decayed.json") }
 
+// LazyAdamWCases returns the cases of lazyadamw.json.
+func LazyAdamWCases(tb testing.TB) []Training {
+	tb.Helper()
+	return load[Training](tb, "lazyadamw.json")
+}
+
 // AccumulatedCases returns the cases of accumulated.json.
 func AccumulatedCases(tb testing.TB) []Accumulated {
 	tb.Helper()
@@ -496,6 +544,12 @@ func ClipCases(tb testing.TB) []Clip { tb.Helper(); return load[Clip](tb, "clip.
 
 // UpdateCases returns the cases of update.json.
 func UpdateCases(tb testing.TB) []Update { tb.Helper(); return load[Update](tb, "update.json") }
+
+// RowAdagradCases returns the cases of rowadagrad.json.
+func RowAdagradCases(tb testing.TB) []RowAdagrad {
+	tb.Helper()
+	return load[RowAdagrad](tb, "rowadagrad.json")
+}
 
 // RotaryCases returns the cases of rotary.json.
 func RotaryCases(tb testing.TB) []Rotary { tb.Helper(); return load[Rotary](tb, "rotary.json") }
@@ -715,6 +769,37 @@ func CloseUpdate(tb testing.TB, what string, got kernels.Matrix, want Matrix, mo
 		}
 		return math.Inf(1)
 	})
+}
+
+// CloseRowAdagrad returns a function that is to be called behind each step of c, in their order, with the table and the
+// sums, a column. It reports what is further from float64 than roundings of half an ulp, u, explain. A sum, of step t, is of
+// terms that are not negative, so that each rounding is at most u of it: 1 of a square, L-1 of its lane where that has L, 4
+// of the tree of lanes, 1 of the mean, t of additions to the sum, and 1 of the file, L+6+t. The movement of a weight has half
+// of that, and 5 of the root, epsilon behind it, the rate, the quotient and the product; the weight has 1 of each addition,
+// and 1 for the file. So a weight is within u times the sum of (L+6+t)/2+5 movements and 2 weights of each step so far: for
+// steps 1 to 4 of L = 2, 9.5 to 11 movements.
+func CloseRowAdagrad(tb testing.TB, what string, c *RowAdagrad) func(table, sums kernels.Matrix) {
+	const u = 0x1p-24
+	t, before, bounds := 0, Copy(c.Start, 0), make([]float64, len(c.Start.Data))
+	return func(table, sums kernels.Matrix) {
+		tb.Helper()
+		step := &c.Steps[t]
+		t++
+		roundings := float64((c.Start.Cols+15)/16 + 6 + t)
+		within(tb, fmt.Sprintf("%s: sums after step %d", what, t), sums, step.Sums, func(i, j int) float64 {
+			return u * roundings * float64(step.Sums.Row(i)[j])
+		})
+		for i := range table.Rows {
+			for j, w := range table.Row(i) {
+				moved := math.Abs(float64(w) - float64(before.Row(i)[j]))
+				bounds[i*table.Cols+j] += u * ((roundings/2+5)*moved + 2*math.Abs(float64(w)))
+			}
+		}
+		within(tb, fmt.Sprintf("%s: table after step %d", what, t), table, step.Table, func(i, j int) float64 {
+			return bounds[i*table.Cols+j]
+		})
+		before = Copy(Matrix{table}, 0)
+	}
 }
 
 // DotError bounds the difference of two sums of n products in float32, in whatever order and fused or not, whose sizes add

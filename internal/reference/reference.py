@@ -12,6 +12,9 @@ of libblas3 where it is installed, and has an order for each processor. This has
 
     ATEN_CPU_CAPABILITY=avx2 LD_PRELOAD=/usr/lib/x86_64-linux-gnu/blas/libblas.so.3 /usr/bin/python3 internal/reference/reference.py
 
+On amd64 without AVX-512, for which NumPy has other code for powers in float64, last digits of scaling.json and
+positionfacts.json are others.
+
 A file is {"about", "made_with", "cases": [..]}. A matrix is {"rows", "cols", "data"}, the data row-major float32,
 little-endian, in base64; a vector is a matrix of one row. A scalar float32 is its bits in hexadecimal. A NaN that
 was computed is written as 7fc00000, since its payload depends on the processor; one that was copied keeps its bits.
@@ -504,6 +507,50 @@ def options():
           "PyTorch computes norms in float32, and adds the rows of a gradient with fused multiply-add.", cases)
 
 
+# nn.Embedding.from_pretrained.
+
+def pretrained_case(freeze, padding, seed):
+    draw = random(seed)
+    vocab, dim, batch, seq, rate = 4, 3, 2, 2, 0.125
+    weight, table = draw(vocab, dim), draw(seq, dim)
+    given = tensor(weight)
+    tokens = nn.Embedding.from_pretrained(given, freeze=freeze, padding_idx=None if padding < 0 else padding)
+    positions = nn.Parameter(tensor(table))
+    optimizer = torch.optim.SGD([tokens.weight, positions], lr=rate)
+    case = {"name": "freeze=%s/padding=%d" % (freeze, padding), "freeze": freeze, "padding": padding, "table": matrix(weight),
+            "positions": matrix(table), "rate": rate, "steps": []}
+    for ids in [[1, 3], [3, 0]], [[2, 2], [1, 3]], [[0, 1], [1, 2]]:
+        ids, dout = np.array(ids), draw(batch, seq, dim)
+        optimizer.zero_grad()
+        found = tokens(torch.from_numpy(ids))
+        out = found + positions
+        assert found.requires_grad != freeze
+        out.backward(tensor(dout))
+        assert (tokens.weight.grad is None) == freeze
+        optimizer.step()
+
+        grad, keep = np.zeros((vocab, dim), f32), ids != padding
+        if not freeze:
+            np.add.at(grad, ids[keep], dout[keep])
+            grad = same(grad, tokens.weight.grad)
+        step = {"ids": ints(ids), "found": matrix(same(weight[ids], found).reshape(-1, dim)),
+                "out": matrix(same(weight[ids] + table, out).reshape(-1, dim)), "dout": matrix(dout.reshape(-1, dim)),
+                "grad": matrix(grad[:0] if freeze else grad)}
+        weight, table = same(weight + -f32(rate) * grad, tokens.weight), same(table + -f32(rate) * dout.sum(0), positions)
+        step.update({"table": matrix(weight), "positions": matrix(table)})
+        case["steps"].append(step)
+        assert tokens.weight.data_ptr() == given.data_ptr(), "the table is a copy"
+    return case
+
+
+def pretrained():
+    assert not nn.Embedding.from_pretrained(torch.ones(1, 1)).weight.requires_grad, "freeze is the default"
+    write("pretrained", "PyTorch nn.Embedding.from_pretrained(table, freeze, padding_idx), whose result is found, plus learned "
+          "positions of sequences of 2, which is out, trained for three steps by SGD(lr=rate) on the gradient dout of out. grad is "
+          "the weight's gradient, without rows where it is None; table and positions are those after the step. The same bits "
+          "from NumPy.", [pretrained_case(freeze, padding, 980) for freeze, padding in ((True, 1), (False, 1), (False, -1))])
+
+
 # nn.EmbeddingBag.
 
 def embedding_bag_case(name, mode, padding, weight, ids, offsets, dout, factors, **more):
@@ -575,6 +622,8 @@ OPTIMIZERS = {  # of sparse gradients
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.05, initial_accumulator_value=0.25),
     "adam": lambda p: torch.optim.SparseAdam(p, lr=0.01, betas=(0.8, 0.95)),
 }
+ADAMW = {"lr": 0.01, "betas": (0.8, 0.95), "eps": 0.01}
+ADAMW_DECAY = 0.1
 
 
 def kept(optimizer, weight):
@@ -594,7 +643,7 @@ def training_case(method, dim, seed):
     optimizer = {
         **OPTIMIZERS,
         "decayed": lambda p: torch.optim.SGD(p, lr=0.125, weight_decay=0.5),
-        "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, betas=(0.8, 0.95), eps=0.01, weight_decay=0.1),
+        "adamw": lambda p: torch.optim.AdamW(p, weight_decay=ADAMW_DECAY, **ADAMW),
     }[method](list(module.parameters()))
     steps = []
     for t in range(5):
@@ -637,6 +686,71 @@ def decayed():
     write("decayed", "As training.json, by SGD(lr=0.125, weight_decay=0.5). PyTorch refuses that for sparse gradients; these are "
           "dense, and the rows that a step has no ids of, padding aside, are put back to what they were before it.",
           [training_case("decayed", dim, 940 + dim) for dim in (3, 17)])
+
+
+# AdamW of the rows that a gradient has, which PyTorch is without: SparseAdam on weights that were decayed in these rows.
+
+def lazy_step(optimizer, weight, t):
+    """Step t, from 1 on. SparseAdam adds epsilon in front of the correction of bias, AdamW behind it."""
+    group = optimizer.param_groups[0]
+    weight.grad = weight.grad.coalesce()
+    touched = weight.grad.indices()[0]
+    with torch.no_grad():
+        weight[touched] = weight[touched].mul_(1 - group["lr"] * ADAMW_DECAY)
+    group["eps"] = ADAMW["eps"] * math.sqrt(1 - ADAMW["betas"][1] ** t)
+    optimizer.step()
+    return touched.numpy()
+
+
+def lazy_case(dim, seed):
+    draw = random(seed)
+    vocab, padding = 4, 0
+    module = nn.Embedding(vocab, dim, padding_idx=padding, sparse=True)
+    weight = draw(vocab, dim)
+    module.weight.data = tensor(weight)
+    optimizer = torch.optim.SparseAdam(list(module.parameters()), **ADAMW)
+    steps, before = [], [weight, np.zeros_like(weight), np.zeros_like(weight)]
+    for t, (rate, ids) in enumerate([(0.01, [1, 2, 1, 0]), (0.02, [2]), (0.02, [0]), (0.005, [1, 2, 1]), (0.0125, [1]),
+                                     (0.00125, [3, 0, 2])], 1):
+        dout = draw(len(ids), dim)
+        if t == 4:
+            dout[1] = 0  # of row 2, which decays all the same
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.zero_grad()
+        module(torch.tensor(ids)).backward(tensor(dout))
+        touched = lazy_step(optimizer, module.weight, t)
+        assert sorted(set(ids) - {padding}) == list(touched), "rows without a gradient, padding too, are not touched"
+        state = optimizer.state[module.weight]
+        now = [x.detach().numpy().copy() for x in (module.weight, state["exp_avg"], state["exp_avg_sq"])]
+        others = np.setdiff1d(np.arange(vocab), touched)
+        assert all((x[others] == y[others]).all() for x, y in zip(now, before))
+        before = now
+        steps.append({"rate": rate, "ids": ids, "dout": matrix(dout), "table": matrix(now[0]),
+                      "state": kept(optimizer, module.weight)})
+    return {"name": "lazily/dim=%d" % dim, "method": "adamw", "padding": padding, "table": matrix(weight), "steps": steps}
+
+
+def lazy():
+    """Where gradients have all rows, the two together are AdamW, but for the order of operations."""
+    draw = random(989)
+    a, b = (nn.Parameter(tensor(x)) for x in [draw(4, 19)] * 2)
+    composed, adamw = torch.optim.SparseAdam([a], **ADAMW), torch.optim.AdamW([b], weight_decay=ADAMW_DECAY, **ADAMW)
+    moved = torch.zeros(4, 19)
+    for t in range(1, 7):
+        for optimizer in composed, adamw:
+            optimizer.param_groups[0]["lr"] = 0.01 * t
+        before, g = b.detach().clone(), tensor(draw(4, 19))
+        a.grad, b.grad = g.to_sparse(1), g
+        lazy_step(composed, a, t)
+        adamw.step()
+        moved += b.detach().abs() + (b.detach() - before).abs()
+        assert ((a - b).abs() <= 40 * 2.0 ** -24 * moved).all()
+    write("lazyadamw", "AdamW(lr=rate, betas=(0.8, 0.95), eps=0.01, weight_decay=0.1) in PyTorch of those rows alone that the "
+          "gradient of nn.Embedding(sparse=True, padding_idx=0) has: they are multiplied by 1-lr*weight_decay, and then SparseAdam, "
+          "with eps times sqrt(1-beta2^t), takes the step. The third step has no rows, and a gradient of the fourth is zero. No id "
+          "occurs more than twice in a step, so that its gradient is the same in any order. Where steps have all rows, this is "
+          "within 40 half ulps of torch.optim.AdamW, of the weight and its movement in each step.",
+          [lazy_case(9, 985)])
 
 
 # Gradients of several batches.
@@ -814,6 +928,37 @@ def update():
           "and of SGD with decay and AdamW with dense ones of all rows; it differs from NumPy's by no more than roundings "
           "half ulps of the weight and its movement in each step, 0 for bit for bit. Adagrad's sums and both means of "
           "SparseAdam are NumPy's bit for bit.", cases)
+
+
+# Adagrad with one sum for each row, in float64: the formula of FBGEMM and DLRM.
+
+def row_adagrad_case(dim, seed, rate, rate_decay=0.0, initial=0.0, eps=1e-10):
+    draw = random(seed)
+    vocab = 2
+    start, steps = draw(vocab, dim), []
+    table, sums = start.astype(np.float64), np.full((vocab, 1), initial)
+    weight = nn.Parameter(tensor(table))
+    adagrad = torch.optim.Adagrad([weight], lr=rate, lr_decay=rate_decay, initial_accumulator_value=initial, eps=eps)
+    for t, ids in enumerate([[1, 0], [0], [1], [0, 1]]):
+        grad = draw(len(ids), dim)
+        g = grad.astype(np.float64)
+        sums[ids] += (g * g).mean(axis=1, keepdims=True)
+        table[ids] -= rate / (1 + t * rate_decay) / (np.sqrt(sums[ids]) + eps) * g
+        if dim == 1:  # where it is Adagrad
+            weight.grad = torch.sparse_coo_tensor([ids], tensor(g), table.shape)
+            adagrad.step()
+            assert np.allclose(table, weight.detach().numpy(), rtol=1e-13, atol=1e-13)
+        steps.append({"ids": ids, "grad": matrix(grad), "table": matrix(table.astype(f32)), "sums": matrix(sums.astype(f32))})
+    return {"name": "dim=%d" % dim, "rate": rate, "rate_decay": rate_decay, "initial": initial, "epsilon": eps,
+            "start": matrix(start), "steps": steps}
+
+
+def row_adagrad():
+    write("rowadagrad", "Steps of Adagrad with one sum for each row, by NumPy in float64, rounded once: table and sums after each. Of "
+          "one column, this is PyTorch's Adagrad in float64, within 1e-13.",
+          [row_adagrad_case(1, 990, 0.3, eps=0.001), row_adagrad_case(19, 991, 0.1, rate_decay=0.05, initial=0.25, eps=0.01)])
+
+
 # Bags of rows.
 
 def bag_case(name, table, ids, offsets, weights):
@@ -1257,13 +1402,16 @@ sinusoid()
 layouts()
 vector()
 options()
+pretrained()
 embedding_bag()
 bag_options()
 training()
 decayed()
+lazy()
 accumulated()
 clip()
 update()
+row_adagrad()
 bag()
 output()
 sampled()
