@@ -6,89 +6,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/derivatives"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/lookup"
 )
-
-// derivatives are what the gradient of a parameter has to be by central differences of a forward pass in float64, and how far
-// from that it may be.
-type derivatives struct{ want, off []float64 }
-
-// differ takes differences of forward with each row of x, one of its parameters of so many columns, h up and h down. Each
-// element of its result that moves gives a term, times its dOut. Ours are rounded to float32: a term no more than so many times
-// until it is added, and with each that is added once more, so that their sum is off by no more than as many times 2^-24 of the
-// terms without their signs. Where rows are normalised, each is rounded in comparison with the others of its row, from which its
-// own is taken, and so the largest sum counts for all. What differences are off by in float64 is a hundredth of that at most.
-func differ(forward func() []float64, x []float64, cols int, h float64, dOut []float32, roundings int, normed bool) (d derivatives) {
-	d.want, d.off = make([]float64, len(x)), make([]float64, len(x))
-	move := func(some []float64, h float64) []float64 {
-		before := append([]float64(nil), some...)
-		for i := range some {
-			some[i] += h * float64(1+i) // each its own way, or a norm would undo it
-		}
-		out := forward()
-		copy(some, before)
-		return out
-	}
-	still := forward()
-	for lo := 0; lo < len(x); lo += cols {
-		moved := false
-		for k, y := range move(x[lo:lo+cols], h) {
-			moved = moved || y != still[k]
-		}
-		if !moved && cols > 1 { // nothing looks the row up
-			continue
-		}
-		largest := 0.0
-		for i := lo; i < lo+cols; i++ {
-			up, down := move(x[i:i+1], h), move(x[i:i+1], -h)
-			sum, n := 0.0, roundings
-			for k, y := range up {
-				if term := (y - down[k]) / (2 * h) * float64(dOut[k]); term != 0 {
-					d.want[i] += term
-					sum += math.Abs(term)
-					n++
-				}
-			}
-			d.off[i] = float64(n) * 0x1p-24 * sum
-			largest = max(largest, d.off[i])
-		}
-		for i := lo; normed && i < lo+cols; i++ {
-			d.off[i] = largest
-		}
-	}
-	return d
-}
-
-// hold compares a gradient.
-func (d derivatives) hold(t *testing.T, what string, grad []float32) {
-	t.Helper()
-	for i, x := range grad {
-		if !(math.Abs(float64(x)-d.want[i]) <= d.off[i]) {
-			t.Fatalf("%s: element %d is %v, want %v within %v", what, i, x, d.want[i], d.off[i])
-		}
-	}
-}
-
-// wide returns the same numbers in float64.
-func wide(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i := range x {
-		y[i] = float64(x[i])
-	}
-	return y
-}
-
-// same reports a pass in float64 that is not the one that has been computed.
-func same(t *testing.T, what string, out rowvec.Matrix, want []float64) {
-	t.Helper()
-	for i, x := range out.Data {
-		if !(math.Abs(float64(x)-want[i]) <= 1e-5*max(1, math.Abs(want[i]))) {
-			t.Fatalf("%s: element %d of the result is %v, want %v", what, i, x, want[i])
-		}
-	}
-}
 
 // wideLayer returns the passes of a layer in float64, with or without dropout, as a function of its parameters, in their order.
 // The row of a padding id, and what is frozen, are no parameters: they are read from the layer.
@@ -96,12 +17,12 @@ func wideLayer(t *testing.T, l *lookup.Layer, b batch, train bool, step uint64) 
 	t.Helper()
 	dim, named := l.Dim(), map[string][]float64{}
 	for _, p := range l.Parameters() {
-		x := wide(p.Value.Data)
+		x := derivatives.Wide(p.Value.Data)
 		parameters, named[p.Name] = append(parameters, x), x
 	}
 	row := func(e *lookup.Embedding, name string, id int) []float64 {
 		if !learns(e, id) {
-			return wide(e.Weight().Row(id))
+			return derivatives.Wide(e.Weight().Row(id))
 		}
 		return named[name][id*dim:][:dim]
 	}
@@ -114,7 +35,7 @@ func wideLayer(t *testing.T, l *lookup.Layer, b batch, train bool, step uint64) 
 	}
 	fixed := make([][]float64, len(b.ids)) // positions
 	for i, at := range b.at {
-		fixed[i] = wide(positionRow(t, l, at))
+		fixed[i] = derivatives.Wide(positionRow(t, l, at))
 	}
 	return parameters, func() []float64 {
 		out := make([]float64, 0, len(b.ids)*dim)
@@ -167,9 +88,9 @@ func TestLayerDifferences(t *testing.T) {
 			for _, train := range []bool{false, true} {
 				what := fmt.Sprintf("%s, %s, dropout %v", kind, b.name, train)
 				parameters, forward := wideLayer(t, layer, b, train, step)
-				var all []derivatives
+				var all []derivatives.Derivatives
 				for _, x := range parameters {
-					all = append(all, differ(forward, x, dim, h, dOut.Data, roundings, normed))
+					all = append(all, derivatives.Of(forward, x, dim, h, dOut.Data, roundings, normed))
 				}
 				isatest.Each(t, func(t *testing.T) {
 					out, grads, sparse := newMatrix(t, b.in.Len(), dim), layer.NewGradients(), layer.NewSparseGradients()
@@ -184,18 +105,18 @@ func TestLayerDifferences(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					same(t, what, out, forward())
+					derivatives.Same(t, what, out.Data, forward())
 					for i, p := range layer.Parameters() {
-						all[i].hold(t, what+", "+p.Name, grads[i].Data)
-						all[i].hold(t, what+", sparse, "+p.Name, dense(t, sparse[i], p.Value.Rows, dim).Data)
+						all[i].Hold(t, what+", "+p.Name, grads[i].Data)
+						all[i].Hold(t, what+", sparse, "+p.Name, dense(t, sparse[i], p.Value.Rows, dim).Data)
 					}
 					if alone && !train {
 						grad, sparse := newMatrix(t, vocab, dim), e.NewGradient()
 						if err := errors.Join(e.Backward(grad, b.in, dOut), e.BackwardSparse(sparse, b.in, dOut)); err != nil {
 							t.Fatal(err)
 						}
-						all[0].hold(t, what+", embedding", grad.Data)
-						all[0].hold(t, what+", embedding, sparse", dense(t, sparse, vocab, dim).Data)
+						all[0].Hold(t, what+", embedding", grad.Data)
+						all[0].Hold(t, what+", embedding, sparse", dense(t, sparse, vocab, dim).Data)
 					}
 				})
 			}
@@ -236,11 +157,11 @@ func TestBagDifferences(t *testing.T) {
 				h, factors := 0.5, ones // linear, and any h will do
 				switch pooling {
 				case "weighted":
-					in, factors = c.in.Weighted(weights), wide(weights)
+					in, factors = c.in.Weighted(weights), derivatives.Wide(weights)
 				case "max":
 					h = 0x1p-14 // less than parts the greatest two of any bag
 				}
-				table := wide(bag.Tokens().Weight().Data)
+				table := derivatives.Wide(bag.Tokens().Weight().Data)
 				forward := func() []float64 {
 					out := make([]float64, 0, len(c.offsets)*dim)
 					for b, end := range c.offsets[1:] {
@@ -270,22 +191,22 @@ func TestBagDifferences(t *testing.T) {
 				}
 				bags := len(c.offsets) - 1
 				dOut := fill(newMatrix(t, bags, dim), 5)
-				byTable := differ(forward, table, dim, h, dOut.Data, 2, false) // 1/n, or the weight, and the product
-				byWeights := differ(forward, factors, 1, h, dOut.Data, 1, false)
+				byTable := derivatives.Of(forward, table, dim, h, dOut.Data, 2, false) // 1/n, or the weight, and the product
+				byWeights := derivatives.Of(forward, factors, 1, h, dOut.Data, 1, false)
 				isatest.Each(t, func(t *testing.T) {
 					out, g := newMatrix(t, bags, dim), bag.Tokens().NewGradient()
 					if err := errors.Join(bag.Forward(out, in), bag.BackwardSparse(g, in, dOut)); err != nil {
 						t.Fatal(err)
 					}
-					same(t, what, out, forward())
-					byTable.hold(t, what, dense(t, g, vocab, dim).Data)
+					derivatives.Same(t, what, out.Data, forward())
+					byTable.Hold(t, what, dense(t, g, vocab, dim).Data)
 					checkRows(t, what, g, plain, padding)
 					if bag.Pooling() == lookup.Sum {
 						dWeights := make([]float32, n)
 						if err := bag.BackwardWeights(dWeights, in, dOut); err != nil {
 							t.Fatal(err)
 						}
-						byWeights.hold(t, what+", weights", dWeights)
+						byWeights.Hold(t, what+", weights", dWeights)
 					}
 				})
 			}

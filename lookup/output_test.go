@@ -3,13 +3,13 @@ package lookup_test
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/derivatives"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/race"
 	"github.com/rowvec/rowvec/internal/reference"
@@ -102,58 +102,78 @@ func TestOutput(t *testing.T) {
 
 func ptrTo(in lookup.Input) *lookup.Input { return &in }
 
-// TestOutputGradient holds the gradients of a loss, the sum of the squares of all logits, to its differences, in float64.
+// TestOutputGradient holds the gradients of hidden states and of the table to differences, of all logits and of chosen ones, dense
+// and sparse. Neither a scale nor a padding id is part of them, and the table has none where it is frozen. Logits are linear in
+// either, so that any step will do, and each product is rounded once until it is added.
 func TestOutputGradient(t *testing.T) {
-	const dim, queries = 5, 3
-	tokens := must(lookup.NewEmbedding(vocab, dim, lookup.Normal(1, 5)))
-	output := must(lookup.NewOutput(tokens))
-	table, h := tokens.Weight(), fill(newMatrix(t, queries, dim), 3)
-	ids := []int{4, 9, 4, 0, vocab - 1}
-	in := lookup.Sequence(ids)
-	loss := func(table, h []float64) (sum float64) {
-		for i := range queries {
-			for _, id := range ids {
-				logit := 0.0
-				for k := range dim {
-					logit += h[i*dim+k] * table[id*dim+k]
+	defer tuning.Lower()()
+	const dim, step, roundings = 5, 0.5, 1
+	table, some := fill(newMatrix(t, vocab, dim), 2), []int{4, 9, padded, 4, 0, vocab - 1}
+	for _, queries := range []int{1, 3, 17} { // the first and the last have one worker do both gradients by turns
+		if isatest.Slow && queries > 1 {
+			continue
+		}
+		h := fill(newMatrix(t, queries, dim), 3)
+		x, y := derivatives.Wide(table.Data), derivatives.Wide(h.Data)
+		for _, ids := range [][]int{everyID(), some} {
+			what, sampled, in := fmt.Sprintf("%d of %d", queries, len(ids)), len(ids) < vocab, lookup.Sequence(ids)
+			forward := func() []float64 {
+				logits := make([]float64, 0, queries*len(ids))
+				for i := range queries {
+					for _, id := range ids {
+						logit := 0.0
+						for k, v := range x[id*dim:][:dim] {
+							logit += y[i*dim+k] * v
+						}
+						logits = append(logits, logit)
+					}
 				}
-				sum += logit * logit
+				return logits
+			}
+			dLogits := fill(newMatrix(t, queries, len(ids)), 4)
+			byTable := derivatives.Of(forward, x, dim, step, dLogits.Data, roundings, false)
+			byH := derivatives.Of(forward, y, dim, step, dLogits.Data, roundings, false)
+			for _, options := range [][]lookup.Option{
+				{lookup.Workers(1)}, {lookup.Workers(3), lookup.Scaled(), lookup.Padding(padded)}, {lookup.Frozen()},
+			} {
+				tokens := must(lookup.FromMatrix(table, options...))
+				output := must(lookup.NewOutput(tokens))
+				what := fmt.Sprintf("%s, %v", what, tokens)
+				isatest.Each(t, func(t *testing.T) {
+					hold := func(kind string, dH, grad rowvec.Matrix) {
+						t.Helper()
+						byH.Hold(t, what+", dH, "+kind, dH.Data)
+						if tokens.Frozen() {
+							compare(t, what+", grad, "+kind, grad, newMatrix(t, vocab, dim))
+						} else {
+							byTable.Hold(t, what+", grad, "+kind, grad.Data)
+						}
+					}
+					logits, dH, grad := newMatrix(t, queries, len(ids)), newMatrix(t, queries, dim), newMatrix(t, vocab, dim)
+					if !sampled {
+						if err := errors.Join(output.Forward(logits, h), output.Backward(dH, grad, dLogits, h)); err != nil {
+							t.Fatal(err)
+						}
+						derivatives.Same(t, what, logits.Data, forward())
+						hold("all", dH, grad)
+						clear(dH.Data)
+						clear(grad.Data)
+					}
+					if err := errors.Join(output.ForwardSampled(logits, h, in), output.BackwardSampled(dH, grad, in, dLogits, h)); err != nil {
+						t.Fatal(err)
+					}
+					derivatives.Same(t, what+", sampled", logits.Data, forward())
+					hold("sampled", dH, grad)
+					clear(dH.Data)
+					sparse := tokens.NewGradient()
+					if err := output.BackwardSampledSparse(dH, sparse, in, dLogits, h); err != nil {
+						t.Fatal(err)
+					}
+					hold("sparse", dH, dense(t, sparse, vocab, dim))
+				})
 			}
 		}
-		return sum
 	}
-	logits := newMatrix(t, queries, len(ids))
-	if err := output.ForwardSampled(logits, h, in); err != nil {
-		t.Fatal(err)
-	}
-	rowvec.Scale(logits.Data, 2) // the gradient of the squares
-	dH, grad := newMatrix(t, queries, dim), newMatrix(t, vocab, dim)
-	if err := output.BackwardSampled(dH, grad, in, logits, h); err != nil {
-		t.Fatal(err)
-	}
-	wide := func(m rowvec.Matrix) (x []float64) {
-		for _, v := range m.Data {
-			x = append(x, float64(v))
-		}
-		return x
-	}
-	x, y := wide(table), wide(h)
-	check := func(name string, variable []float64, got []float32) {
-		const step = 1e-4
-		for i := range got {
-			saved := variable[i]
-			variable[i] = saved + step
-			above := loss(x, y)
-			variable[i] = saved - step
-			want := (above - loss(x, y)) / (2 * step)
-			variable[i] = saved
-			if math.Abs(float64(got[i])-want) > 1e-4*(1+math.Abs(want)) {
-				t.Errorf("%s: element %d is %v, want %v", name, i, got[i], want)
-			}
-		}
-	}
-	check("grad", x, grad.Data)
-	check("dH", y, dH.Data)
 }
 
 func TestOutputMisuse(t *testing.T) {

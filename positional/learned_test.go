@@ -1,12 +1,14 @@
 package positional
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/derivatives"
 	"github.com/rowvec/rowvec/internal/isatest"
 )
 
@@ -120,6 +122,27 @@ func TestLearnedAgainstLoops(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLearnedGradient holds Backward to differences, of which no term is rounded until it is added.
+func TestLearnedGradient(t *testing.T) {
+	const limit, dim, seq, start, batch = 7, 5, 3, 2, 4
+	r := rand.New(rand.NewPCG(3, 3))
+	l := learned(t, limit, dim, 4)
+	out, dOut, grad := matrix(r, batch*seq, dim, 0), matrix(r, batch*seq, dim, 0), zeros(limit, dim)
+	x, table := derivatives.Wide(out.Data), derivatives.Wide(l.Table().Data)
+	forward := func() []float64 {
+		y := slices.Clone(x)
+		for i := range y {
+			y[i] += table[(start+i/dim%seq)*dim+i%dim]
+		}
+		return y
+	}
+	if err := errors.Join(l.AddTo(out, seq, start), l.Backward(grad, dOut, seq, start)); err != nil {
+		t.Fatal(err)
+	}
+	derivatives.Same(t, l.String(), out.Data, forward())
+	derivatives.Of(forward, table, dim, 0.5, dOut.Data, 0, false).Hold(t, l.String(), grad.Data)
 }
 
 func TestLearnedNoAllocation(t *testing.T) {

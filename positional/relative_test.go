@@ -2,6 +2,8 @@ package positional
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc64"
 	"math"
 	"math/big"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/derivatives"
 	"github.com/rowvec/rowvec/internal/exact/bigmath"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/reference"
@@ -294,45 +297,35 @@ func TestRelativeReference(t *testing.T) {
 	})
 }
 
-// TestRelativeGradient compares Backward with differences of a loss, calculated in float64 from AddTo's rule: half the sum
-// of squares of the biased scores, whose gradient is these themselves.
+// TestRelativeGradient holds Backward to differences of AddTo's rule, of which no term is rounded until it is added.
 func TestRelativeGradient(t *testing.T) {
+	const buckets, maxDistance = 12, 20
 	r := rand.New(rand.NewPCG(27, 28))
 	s := scoreShape{2, 3, 9, 40, 30, 4, 0}
 	for _, bidirectional := range []bool{true, false} {
-		bias := relative(t, s.heads, 12, 20, bidirectional)
-		scores := matrix(r, s.rows(), s.keys, 0)
-		loss := func(bucket, head int, step float64) (sum float64) {
-			for i := range scores.Rows {
-				h, query := s.place(i)
-				for j, x := range scores.Row(i) {
-					b := RelativeBucket(s.keyStart+j-query, 12, 20, bidirectional)
-					y := float64(x) + float64(bias.table.Row(b)[h])
-					if b == bucket && h == head {
-						y += step
-					}
-					sum += float64(y*y) / 2
-				}
-			}
-			return sum
+		bias := relative(t, s.heads, buckets, maxDistance, bidirectional)
+		scores, dScores := matrix(r, s.rows(), s.keys, 0), matrix(r, s.rows(), s.keys, 0)
+		x, table := derivatives.Wide(scores.Data), derivatives.Wide(bias.table.Data)
+		of := make([]int, len(x)) // the element of the table that each score gets
+		for i := range of {
+			head, query := s.place(i / s.keys)
+			of[i] = RelativeBucket(s.keyStart+i%s.keys-query, buckets, maxDistance, bidirectional)*s.heads + head
 		}
-		biased := clone(scores)
-		if err := bias.AddTo(biased, s.queries, s.queryStart, s.keyStart); err != nil {
+		forward := func() []float64 {
+			y := slices.Clone(x)
+			for i := range y {
+				y[i] += table[of[i]]
+			}
+			return y
+		}
+		grad := zeros(buckets, s.heads)
+		if err := errors.Join(bias.AddTo(scores, s.queries, s.queryStart, s.keyStart),
+			bias.Backward(grad, dScores, s.queries, s.queryStart, s.keyStart)); err != nil {
 			t.Fatal(err)
 		}
-		grad := rowvec.Matrix{Rows: 12, Cols: s.heads, Stride: s.heads, Data: make([]float32, 12*s.heads)}
-		if err := bias.Backward(grad, biased, s.queries, s.queryStart, s.keyStart); err != nil {
-			t.Fatal(err)
-		}
-		for b := range grad.Rows {
-			for h, got := range grad.Row(b) {
-				const step = 0x1p-10
-				want := (loss(b, h, step) - loss(b, h, -step)) / (2 * step)
-				if math.Abs(float64(got)-want) > 1e-5*(1+math.Abs(want)) {
-					t.Errorf("bidirectional %v: the gradient of bucket %d, head %d is %v, by differences %v", bidirectional, b, h, got, want)
-				}
-			}
-		}
+		what := fmt.Sprintf("bidirectional %v", bidirectional)
+		derivatives.Same(t, what, scores.Data, forward())
+		derivatives.Of(forward, table, s.heads, 0.5, dScores.Data, 0, false).Hold(t, what, grad.Data)
 	}
 }
 

@@ -1,6 +1,7 @@
 package positional
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/derivatives"
 	"github.com/rowvec/rowvec/internal/isatest"
 )
 
@@ -104,25 +106,35 @@ func exactKernel(d *big.Rat, cubic bool) *big.Rat {
 	return new(big.Rat)
 }
 
+// exactWeights returns what weights has before it is rounded.
+func exactWeights(r *Resize) [][]float64 {
+	ys, xs := exactAxis(r.height.from, r.height.to, r.grid), exactAxis(r.width.from, r.width.to, r.grid)
+	rows := make([][]float64, r.To())
+	for i := range rows {
+		rows[i] = make([]float64, r.From())
+		for j := range rows[i] {
+			switch p, s := i-r.prefix, j-r.prefix; {
+			case p < 0 || s < 0:
+				if i == j {
+					rows[i][j] = 1
+				}
+			default:
+				rows[i][j], _ = new(big.Rat).Mul(ys[p/r.width.to][s/r.width.from], xs[p%r.width.to][s%r.width.from]).Float64()
+			}
+		}
+	}
+	return rows
+}
+
 // TestResizeWeights holds every weight to its exact value: none where that is 0, and the nearest float32, but where the
 // rounding to float64 before decides.
 func TestResizeWeights(t *testing.T) {
 	for _, r := range resizes(t) {
-		w := weights(t, r)
-		ys, xs := exactAxis(r.height.from, r.height.to, r.grid), exactAxis(r.width.from, r.width.to, r.grid)
+		w, want := weights(t, r), exactWeights(r)
 		for i := range w.Rows {
 			sum := 0.0
 			for j, got := range w.Row(i) {
-				want := new(big.Rat)
-				switch p, s := i-r.prefix, j-r.prefix; {
-				case p < 0 || s < 0:
-					if i == j {
-						want.SetInt64(1)
-					}
-				default:
-					want.Mul(ys[p/r.width.to][s/r.width.from], xs[p%r.width.to][s%r.width.from])
-				}
-				exact, _ := want.Float64()
+				exact := want[i][j]
 				half := float64(math.Nextafter32(float32(math.Abs(exact)), 2)-float32(math.Abs(exact))) / 2
 				if exact == 0 {
 					half = 0
@@ -342,38 +354,38 @@ func TestResizeLine(t *testing.T) {
 	}
 }
 
-// TestResizeGradient compares Backward with differences of a loss, the product of the result and a gradient.
+// TestResizeGradient holds Backward to differences of interpolations by exact weights. Ours are rounded once, and so is the product.
 func TestResizeGradient(t *testing.T) {
-	const dim, step = 3, 0.25
+	const dim, roundings = 3, 2
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, z := range resizes(t) {
 		if z.From() > 60 {
 			continue
 		}
-		src, dst, dOut := matrix(r, z.From(), dim, 0), zeros(z.To(), dim), matrix(r, z.To(), dim, 0)
-		loss := func() (sum float64) {
-			if err := z.Forward(dst, src); err != nil {
+		w, src, out, dOut := exactWeights(z), matrix(r, z.From(), dim, 0), zeros(z.To(), dim), matrix(r, z.To(), dim, 0)
+		x := derivatives.Wide(src.Data)
+		forward := func() []float64 {
+			y := make([]float64, 0, len(out.Data))
+			for _, row := range w {
+				for j := range dim {
+					sum := 0.0
+					for s, factor := range row {
+						sum += factor * x[s*dim+j]
+					}
+					y = append(y, sum)
+				}
+			}
+			return y
+		}
+		want := derivatives.Of(forward, x, dim, 0.5, dOut.Data, roundings, false)
+		isatest.Each(t, func(t *testing.T) {
+			grad := zeros(z.From(), dim)
+			if err := errors.Join(z.Forward(out, src), z.Backward(grad, dOut)); err != nil {
 				t.Fatal(err)
 			}
-			for i, x := range dst.Data {
-				sum += float64(x) * float64(dOut.Data[i])
-			}
-			return sum
-		}
-		grad := zeros(z.From(), dim)
-		if err := z.Backward(grad, dOut); err != nil {
-			t.Fatal(err)
-		}
-		for i, x := range src.Data {
-			src.Data[i] = x + step
-			high := loss()
-			src.Data[i] = x - step
-			low := loss()
-			src.Data[i] = x
-			if want := (high - low) / (2 * step); math.Abs(float64(grad.Data[i])-want) > 3e-6*math.Sqrt(float64(z.To())) {
-				t.Fatalf("%v: the gradient of element %d is %v, by differences %v", z, i, grad.Data[i], want)
-			}
-		}
+			derivatives.Same(t, z.String(), out.Data, forward())
+			want.Hold(t, z.String(), grad.Data)
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package positional
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/check"
+	"github.com/rowvec/rowvec/internal/derivatives"
 	"github.com/rowvec/rowvec/internal/exact/bigmath"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/pages"
@@ -253,6 +255,98 @@ func TestRotaryProperties(t *testing.T) {
 					t.Fatalf("%v: there and back, element %d is %v, want %v", r, i, x, q.Data[i])
 				}
 			}
+		}
+	}
+}
+
+// TestRotaryGradient holds Backward, BackwardAt and BackwardAxes to differences of rotations by the formula. Cosines and sines are
+// off by 3.1e-8 times the amplitude, however small they are, and with an amplitude are rounded twice more: with gradients a and b of
+// a pair, that is less than 3*2^-24 of |a| + |b|, which is at most twice the larger of |a cos| + |b sin| and |b cos| + |a sin|: as
+// much as 6 roundings of the larger one. Products are rounded besides.
+func TestRotaryGradient(t *testing.T) {
+	const heads, dim, headDim, seq, rows, start, roundings = 2, 8, 11, 3, 6, 5, 7
+	rng := rand.New(rand.NewPCG(44, 1))
+	linear, yarn, dynamic := []float64{0, 0.25, 0.5, 0.75}, YaRN{Factor: 4, Original: 64}, DynamicNTK{3, 200}
+	following, ragged := make([]int, rows), []int{250, 0, 251, 252, 3, 3}
+	for i := range following {
+		following[i] = start + i%seq
+	}
+	for _, c := range []struct {
+		options   []RotaryOption
+		scaling   Scaling
+		axes      []int     // of each pair
+		exponents []float64 // of the base, of each pair
+	}{
+		{nil, nil, []int{0, 0, 0, 0}, linear},
+		{[]RotaryOption{Interleaved(), Table(20)}, nil, []int{0, 0, 0, 0}, linear},
+		{nil, yarn, []int{0, 0, 0, 0}, linear},
+		{[]RotaryOption{Interleaved()}, dynamic, []int{0, 0, 0, 0}, linear},
+		{[]RotaryOption{Sections(2, 1, 1)}, yarn, []int{0, 0, 1, 2}, linear},
+		{[]RotaryOption{InterleavedSections(2, 1, 1), Interleaved()}, nil, []int{0, 1, 2, 0}, linear},
+		{[]RotaryOption{Axial(2, 1, 1), Table(300)}, nil, []int{0, 0, 1, 2}, []float64{0, 0.5, 0, 0}},
+	} {
+		r := rotary(t, dim, append(c.options, Scaled(c.scaling))...)
+		axes := 1 + slices.Max(c.axes)
+		src, dOut := matrix(rng, rows, heads*headDim, 0), matrix(rng, rows, heads*headDim, 0)
+		x := derivatives.Wide(src.Data)
+		for _, method := range []string{"Backward", "BackwardAt", "BackwardAxes"} {
+			at := slices.Repeat([][]int{following}, axes)
+			switch method {
+			case "BackwardAt":
+				at = slices.Repeat([][]int{ragged}, axes)
+			case "BackwardAxes":
+				at = [][]int{ragged, {1, 1, 2, 30, 31, 4}, {7, 260, 0, 8, 9, 10}}[:axes]
+			}
+			length := 0
+			for _, at := range at {
+				length = max(length, 1+slices.Max(at))
+			}
+			f := Frequencies{Base: 10000, Amplitude: 1}
+			if c.scaling != nil {
+				var err error
+				if f, err = c.scaling.Frequencies(dim, f.Base, length); err != nil {
+					t.Fatal(err)
+				}
+			}
+			amplitude := cmp.Or(f.Amplitude, 1)
+			forward := func() []float64 {
+				y := slices.Clone(x)
+				for i, exponent := range c.exponents {
+					frequency, first, second := math.Pow(f.Base, -exponent), i, i+dim/2
+					if f.Multipliers != nil {
+						frequency *= f.Multipliers[i]
+					}
+					if r.interleaved {
+						first, second = 2*i, 2*i+1
+					}
+					for head := range rows * heads {
+						sin, cos := math.Sincos(float64(at[c.axes[i]][head/heads]) * frequency)
+						a, b := x[head*headDim+first], x[head*headDim+second]
+						y[head*headDim+first] = amplitude * (a*cos - b*sin)
+						y[head*headDim+second] = amplitude * (b*cos + a*sin)
+					}
+				}
+				return y
+			}
+			want := derivatives.Of(forward, x, headDim, 0.5, dOut.Data, roundings, true)
+			what := fmt.Sprintf("%v, %s", r, method)
+			isatest.Each(t, func(t *testing.T) {
+				out, grad := zeros(rows, heads*headDim), zeros(rows, heads*headDim)
+				var err error
+				switch method {
+				case "Backward":
+					err = errors.Join(r.Apply(out, src, heads, seq, start), r.Backward(grad, dOut, heads, seq, start))
+				case "BackwardAt":
+					err = errors.Join(r.ApplyAt(out, src, heads, at[0]), r.BackwardAt(grad, dOut, heads, at[0]))
+				case "BackwardAxes":
+					err = errors.Join(r.ApplyAxes(out, src, heads, at), r.BackwardAxes(grad, dOut, heads, at))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				derivatives.Same(t, what, out.Data, forward())
+				want.Hold(t, what, grad.Data)
+			})
 		}
 	}
 }
