@@ -31,7 +31,7 @@
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
 // rowArgs.burst bytes at once, with the line of the last since rows may begin within a line, or if that is 0, all of it from
 // R12 on while this row is done, and now the first line of the one that comes rowArgs.early rows later; R12 is 0 otherwise.
-// As much is prefetched of linear rows, at once from its end on, but not where they are written past the caches, ROW_STREAM, nor
+// As much is prefetched of linear rows, at once from its end on, but not where they are written past the caches, NO_LINEAR, nor
 // line by line where rowArgs.leaveLinear leaves them to the processor's own prefetcher.
 // Where linear rows are windows, ROW_WINDOW has the one to prefetch in AX, as ADD_PLACE does of those with places. ROW_ID is
 // the part that has the id in R10, checked, and ROW_TABLE the rest.
@@ -43,10 +43,6 @@
 #define ROW \
 	ROW_ID; \
 	ROW_TABLE(LINEAR)
-
-#define ROW_STREAM \
-	ROW_ID; \
-	ROW_TABLE(NO_LINEAR)
 
 #define ROW_WINDOW \
 	ROW_ID;                           \
@@ -266,7 +262,7 @@ tail: \
 	TAIL(KERNEL, cols);                               \
 columnsDone:
 
-// ROW_ABREAST and ROW_STREAM_ABREAST are ROW and ROW_STREAM where rowArgs.abreast may have the rows to come prefetched abreast: of
+// ROW_ABREAST is ROW, and ROW_STREAM_ABREAST without LINEAR, where rowArgs.abreast may have the rows to come prefetched abreast: of
 // four of them, the first of which comes rowArgs.ahead rows later, a quarter while each of four rows is done. R12 goes along their
 // lines, first those of the first quarter, by rowArgs.steps: LONG_ABREAST and LONG_ABREAST_AVX2 fetch a line of each with 256
 // bytes, a block of AVX-512 or two of AVX2, where LONG_LINES goes along one row.

@@ -356,6 +356,45 @@ func TestMistakesAreFound(t *testing.T) {
 	}
 }
 
+// TestMacrosAreUsed finds macros that are defined and nowhere else, by architecture.
+func TestMacrosAreUsed(t *testing.T) {
+	if unused := unusedMacros("#define A(x) B(x)\n#define B(x) x // C\n#define C\nTEXT A(1)\n"); !slices.Equal(unused, []string{"C"}) {
+		t.Fatalf("unused are %v, want C", unused)
+	}
+	for arch := range triples {
+		files, err := filepath.Glob(filepath.Join(root, "*_"+arch+".[sh]"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no assembly of %s: error %v", arch, err)
+		}
+		var text strings.Builder
+		for _, name := range files {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(b)
+		}
+		if unused := unusedMacros(text.String()); len(unused) > 0 {
+			t.Errorf("%s: not used are the macros %s", arch, strings.Join(unused, ", "))
+		}
+	}
+}
+
+// unusedMacros returns the macros of a text that it has in no other place than where they are defined, and in comments.
+func unusedMacros(text string) (names []string) {
+	text = regexp.MustCompile(`//.*`).ReplaceAllString(text, "")
+	seen := map[string]int{}
+	for _, name := range regexp.MustCompile(`\w+`).FindAllString(text, -1) {
+		seen[name]++
+	}
+	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)`).FindAllStringSubmatch(text, -1) {
+		if seen[m[1]] == 1 {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
 // TestNearKernels: a function with a near kernel has to have a jump there, which is no way out behind a Y register.
 func TestNearKernels(t *testing.T) {
 	for _, test := range []struct{ listing, want string }{
