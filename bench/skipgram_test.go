@@ -23,11 +23,22 @@ func babble(n int) []uint {
 	return ids
 }
 
-// TestSkipGramSameBits trains at every level, with several numbers of workers, and compares all with the naive loops.
+// TestSkipGramSameBits trains at every level, with several numbers of workers, and compares all with the naive loops: on numbers that are
+// no text, and on Opticks.
 func TestSkipGramSameBits(t *testing.T) {
-	c := newCorpus(babble(12000))
+	skipGramSameBits(t, babble(12000), 5, 0xde6b793b)
+	ids, _, err := readText("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipGramSameBits(t, ids, 20, 0x4ff0b98f)
+}
+
+// skipGramSameBits expects a checksum of all tables behind so many batches, which is every machine's.
+func skipGramSameBits(t *testing.T, ids []uint, batches int, checksum uint32) {
+	t.Helper()
+	c := newCorpus(ids)
 	want := newNaiveLearner(c)
-	const batches = 5
 	if err := want.round(batches); err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +48,8 @@ func TestSkipGramSameBits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, want := hash.Sum32(), uint32(0xde6b793b); got != want { // every machine's
-		t.Errorf("checksum %#08x, want %#08x", got, want)
+	if got := hash.Sum32(); got != checksum {
+		t.Errorf("checksum %#08x, want %#08x", got, checksum)
 	}
 	isatest.Each(t, func(t *testing.T) {
 		for _, workers := range []int{1, 2, 5} {
