@@ -4,6 +4,7 @@ package rowvec
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/isatest"
@@ -11,6 +12,336 @@ import (
 )
 
 // What is chosen by sizes alone is the same on any processor, whether it has what is chosen or not.
+
+// way is a level, and of AVX-512 whether vectors are done in halves.
+type way uint
+
+const (
+	byAVX2 way = 1 << iota
+	byHalves
+	byWhole
+	byAVX512 = byHalves | byWhole
+)
+
+// suppose runs test as on a processor of each way, of which this one may be none: test asks what is chosen there, and does nothing of it.
+func suppose(t *testing.T, test func(t *testing.T, w way)) {
+	t.Helper()
+	isatest.Tune(t, &isa.Available, []isa.Level{isa.AVX2, isa.AVX512})
+	for _, c := range []struct {
+		name   string
+		level  isa.Level
+		halves bool
+		w      way
+	}{
+		{"avx2", isa.AVX2, false, byAVX2}, {"avx512, halves", isa.AVX512, true, byHalves}, {"avx512", isa.AVX512, false, byWhole},
+	} {
+		t.Run("supposed="+c.name, func(t *testing.T) {
+			defer isa.Set(c.level)()
+			isatest.Tune(t, &tuning.Halves, c.halves)
+			test(t, c.w)
+		})
+	}
+}
+
+// What is done with AVX-512, and what with AVX2: on either side of each size, and at it.
+
+func TestRowsAVX512(t *testing.T) {
+	isatest.Tune(t, &tuning.WideBytes, 4*1000)
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			k                 op
+			cols, rows, ahead int
+			abreast           bool
+			by                way
+		}{
+			{opGather, 31, 999, 0, false, 0}, {opGather, 32, 999, 0, false, 0}, {opGather, 33, 999, 0, false, byAVX512}, // shortColumns
+			{opScatterAdd, 32, 999, 8, false, 0}, {opEmbed, 32, 999, 8, false, 0}, {opEmbed, 33, 999, 8, false, byWhole},
+			{opGather, 63, 999, 8, false, byWhole}, {opGather, 64, 999, 8, false, byAVX512}, {opGather, 65, 999, 8, false, byAVX512}, // lineBytes
+			{opScatterAdd, 48, 999, 8, false, byWhole}, {opScatterAdd, 63, 999, 8, false, byWhole}, {opScatterAdd, 64, 999, 8, false, byAVX512},
+			{opGather, 127, 1, 0, false, byWhole}, {opGather, 128, 1, 0, false, byWhole}, {opGather, 129, 1, 0, false, 0}, // endColumns
+			{opGather, 199, 5, 0, false, 0}, {opGather, 200, 5, 0, false, 0}, {opGather, 200, 6, 0, false, byAVX512}, // WideBytes
+			{opEmbed, 200, 5, 0, false, 0}, {opEmbed, 200, 6, 0, false, byAVX512}, {opGather, 200, 5, 8, true, byAVX512},
+			{opScatterAdd, 207, 1, 0, false, 0}, {opScatterAdd, 208, 1, 0, false, byAVX512}, {opScatterAdd, 209, 1, 0, false, 0}, // whole vectors
+			{opEmbed, 208, 1, 0, false, byAVX512}, {opGather, 208, 1, 0, false, 0}, {opGatherSum, 208, 1, 0, false, 0},
+			{opGather, 1023, 999, 8, false, byAVX512}, {opGather, 1024, 999, 8, false, byAVX512}, {opGather, 1025, 999, 8, false, 0}, // wholeBytes
+			{opGather, 1025, 999, 8, true, byAVX512}, {opGatherScaled, 1025, 999, 8, false, byAVX512}, {opScatterAdd, 1025, 999, 8, false, byAVX512},
+		} {
+			a := rowArgs{cols: c.cols, limit: uint64(c.rows), tableStride: uintptr(4 * c.cols), ahead: c.ahead, abreast: c.abreast, fullWidth: fullWidth()}
+			if got, want := a.avx512(c.k), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+func TestMaximaAVX512(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for cols, by := range map[int]way{
+			48: 0, 63: 0, 64: byAVX512, 65: 0, 79: 0, 80: byAVX512, 81: 0, // maximaColumns
+			95: 0, 96: byAVX512, 97: byAVX512, 127: byAVX512, 128: byAVX512, 129: 0, 143: 0, 144: byAVX512, // maximaEnds, endColumns
+		} {
+			if got, want := (&rowArgs{cols: cols}).maxima512(), by&w != 0; got != want {
+				t.Errorf("%d columns: %v, want %v", cols, got, want)
+			}
+		}
+	})
+}
+
+func TestCopiesAVX512(t *testing.T) {
+	isatest.Tune(t, &tuning.CopyElements, 512)
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			elements, cols int
+			by             way
+		}{
+			{511, 511, 0}, {512, 512, 0}, {513, 513, byWhole}, {512, 64, 0}, {576, 64, byWhole},
+			{600, 15, 0}, {576, 16, byWhole}, {595, 17, byWhole}, // copyColumns
+		} {
+			if got, want := copies512(c.elements, c.cols), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+// aLine returns elements of which the first begins a line.
+func aLine() []float32 {
+	memory := make([]float32, 32)
+	return memory[-uintptr(unsafe.Pointer(&memory[0]))/4%16:]
+}
+
+// TestStreamsLines: what is no multiple of a line, or no gather that AVX-512 is for elsewhere, is left to AVX2.
+func TestStreamsLines(t *testing.T) {
+	line := aLine()
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			k               op
+			cols            int
+			gap, shift      uintptr
+			abreast, uneven bool
+			by              way
+		}{
+			{opGather, 48, 0, 0, false, false, 0}, {opGather, 63, 0, 0, false, false, 0}, // lineBytes
+			{opGather, 64, 0, 0, false, false, byWhole}, {opGather, 65, 0, 0, false, false, 0}, {opGather, 80, 0, 0, false, false, byWhole},
+			{opGather, 80, 8, 0, false, false, 0}, {opGather, 80, 0, 8, false, false, 0}, {opGather, 80, 16, 0, false, false, byWhole},
+			{opGather, 1008, 0, 0, false, false, byWhole}, {opGather, 1024, 0, 0, false, false, byWhole}, {opGather, 1040, 0, 0, false, false, 0}, // wholeBytes
+			{opGather, 1040, 0, 0, true, false, byWhole}, {opGather, 1040, 0, 0, false, true, byWhole}, {opEmbed, 1040, 0, 0, false, false, byWhole},
+		} {
+			isatest.Tune(t, &tuning.StreamUneven, c.uneven)
+			a := rowArgs{cols: c.cols, linear: &line[c.shift], abreast: c.abreast}
+			a.linearStride = 4 * (uintptr(c.cols+15)&^15 + c.gap)
+			if got, want := a.streamsLines(c.k), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+func TestUpdatesAVX512(t *testing.T) {
+	isatest.Tune(t, &tuning.RootColumns, 100)
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			k           updateOp
+			cols, ahead int
+			by          way
+		}{
+			{opUpdateSGD, 31, 0, 0}, {opUpdateSGD, 32, 0, byAVX512}, {opUpdateSGD, 33, 0, byAVX512}, // wideColumns
+			{opUpdateSGD, 31, 8, 0}, {opUpdateSGD, 32, 8, byAVX512}, {opUpdateSGD, 33, 8, byWhole},
+			{opUpdateSGD, 63, 8, byWhole}, {opUpdateSGD, 64, 8, byAVX512}, {opUpdateSGD, 65, 8, byAVX512}, // lineBytes
+			{opUpdateRowAdagrad, 33, 8, 0}, {opUpdateRowAdagrad, 63, 8, 0}, {opUpdateRowAdagrad, 64, 8, byAVX512},
+			{opUpdateAdagrad, 99, 0, 0}, {opUpdateAdagrad, 100, 0, 0}, {opUpdateAdagrad, 101, 0, byAVX512}, // RootColumns
+			{opUpdateAdam, 99, 0, 0}, {opUpdateAdam, 100, 0, 0}, {opUpdateAdam, 101, 0, byAVX512},
+			{opUpdateAdagrad, 100, 8, byAVX512}, {opUpdateAdam, 100, 8, byAVX512},
+			{opUpdateAdd, 100, 0, byAVX512}, {opUpdateSGD, 100, 0, byAVX512}, {opUpdateRowAdagrad, 100, 0, byAVX512},
+		} {
+			a := updateArgs{rowArgs: rowArgs{cols: c.cols, ahead: c.ahead}}
+			if got, want := a.avx512(c.k), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+func TestNormAVX512(t *testing.T) {
+	isatest.Tune(t, &tuning.NormRows, 4)
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			rows, cols int
+			by         way
+		}{
+			{1, 768, 0}, {3, 768, 0}, {4, 768, byAVX512}, {5, 768, byAVX512}, // NormRows
+			{3, 7, byAVX512}, {3, 8, 0}, {3, 9, 0}, {4, 8, byAVX512}, // normVector
+		} {
+			if got, want := (&normArgs{rows: c.rows, cols: c.cols}).avx512(), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+		for cols, want := range map[int]bool{0: false, 1: w != byAVX2, 7: w != byAVX2, 8: true, 9: true} {
+			if got := inAssembly(cols); got != want {
+				t.Errorf("%d columns in assembly: %v, want %v", cols, got, want)
+			}
+		}
+	})
+}
+
+func TestDropoutAVX512(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols   int
+			stream bool
+			by     way
+		}{{127, true, 0}, {128, true, byAVX512}, {129, true, byAVX512}, {127, false, byAVX512}} { // dropoutBlock
+			if got, want := (&dropoutArgs{cols: c.cols, stream: c.stream}).avx512(), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+// TestProductAVX512: four rows of 64 columns are a block, for which a row of src fetches productStep bytes at most.
+func TestProductAVX512(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			bytes, cols, terms int
+			by                 way
+		}{
+			{127, 64, 1, byAVX512}, {128, 64, 1, byAVX512}, {129, 64, 1, 0},
+			{256, 65, 1, byAVX512}, {257, 65, 1, 0}, {256, 64, 2, byAVX512}, {257, 64, 2, 0},
+		} {
+			var p productArgs
+			p.pace(c.bytes, 4, c.cols, c.terms)
+			if got, want := p.avx512(), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+func TestBagsAVX512(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, ahead int
+			bytes       uint64 // of the table
+			by          way
+		}{
+			{4, 0, 1, 0}, {7, 0, 1, byAVX512}, {8, 0, 1, 0}, {9, 0, 1, byAVX512}, // a single part
+			{15, 0, 1, byAVX512}, {16, 0, 1, byAVX512}, {17, 0, 1, byAVX512}, // bagTails
+			{31, 8, 64 << 20, byAVX512}, {32, 8, 64 << 20, byAVX512}, {33, 8, 64 << 20, byWhole}, {33, 0, 64 << 20, byAVX512}, // bagNarrow
+			{127, 8, 64 << 20, byWhole}, {128, 8, 64 << 20, byWhole}, {129, 8, 64 << 20, byAVX512}, // bagBlock
+			{64, 8, 32<<20 - 1, byAVX512}, {64, 8, 32 << 20, byAVX512}, {64, 8, 32<<20 + 1, byWhole}, // heldBytes
+		} {
+			a := bagArgs{cols: c.cols, ahead: c.ahead, limit: c.bytes, tableStride: 1}
+			if got, want := a.avx512(), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+// TestBagsBlocks has how wide the blocks of rows of bags are.
+func TestBagsBlocks(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, ahead, ids, bags int
+			whole, held            way
+		}{
+			{127, 8, 80, 10, 0, 0}, {128, 0, 80, 10, 0, 0}, {129, 0, 80, 10, 0, 0}, {129, 8, 10, 10, 0, byWhole}, // bagBlock
+			{128, 8, 79, 10, byAVX2, 0}, {128, 8, 80, 10, byAVX2 | byAVX512, 0}, {128, 8, 81, 10, byAVX2 | byAVX512, 0}, // wholeBag
+			{383, 8, 29, 10, 0, byWhole}, {384, 8, 29, 10, 0, byWhole}, {385, 8, 29, 10, 0, 0}, // heldBlock
+			{385, 8, 30, 10, 0, byWhole}, {385, 8, 31, 10, 0, byWhole}, // heldBag
+			{1023, 8, 30, 10, 0, byWhole}, {1024, 8, 30, 10, 0, byWhole}, {1025, 8, 30, 10, 0, 0}, {1024, 0, 30, 10, 0, 0}, // heldColumns
+		} {
+			a := bagArgs{cols: c.cols, ahead: c.ahead, next: 5, stop: 5 + c.ids, bags: c.bags}
+			if got, want := a.wholeRows(), c.whole&w != 0; got != want {
+				t.Errorf("%+v: whole rows %v, want %v", c, got, want)
+			}
+			if got, want := a.heldRows(), c.held&w != 0; got != want {
+				t.Errorf("%+v: held rows %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+// TestGoesAbreast has the rows and the ids from which on rows come four abreast, and up to which.
+func TestGoesAbreast(t *testing.T) {
+	for variable, value := range map[*int]int{
+		&tuning.AbreastColumns: 400, &tuning.AbreastMost: 2000, &tuning.AbreastStreamColumns: 300, &tuning.AbreastIDs: 20,
+		&tuning.NarrowAbreastColumns: 200, &tuning.NarrowAbreastIDs: 10,
+	} {
+		isatest.Tune(t, variable, value)
+	}
+	line := aLine()
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, ids      int
+			stream, uneven bool
+			by             way
+		}{
+			{199, 20, false, true, 0}, {200, 20, false, true, 0}, {201, 20, false, true, byAVX2}, // NarrowAbreastColumns
+			{201, 9, false, true, 0}, {201, 10, false, true, byAVX2}, {201, 11, true, true, byAVX2}, // NarrowAbreastIDs
+			{400, 20, false, true, byAVX2}, {401, 20, false, true, byAVX2 | byWhole}, {401, 20, false, false, byAVX2 | byWhole}, // AbreastColumns
+			{401, 19, false, true, byAVX2}, {401, 21, false, true, byAVX2 | byWhole}, {401, 19, true, true, byAVX2}, // AbreastIDs
+			{2000, 20, false, true, byAVX2 | byWhole}, {2001, 20, false, true, byAVX2}, {2001, 20, true, true, byAVX2 | byWhole}, // AbreastMost
+			{300, 20, true, true, byAVX2}, {301, 20, true, true, byAVX2 | byWhole}, {301, 20, true, false, byAVX2}, // AbreastStreamColumns
+			{304, 20, true, false, byAVX2 | byWhole}, {312, 20, true, false, byAVX2}, // whole lines
+			{16 << 10, 20, true, true, byAVX2 | byWhole}, {16<<10 + 1, 20, true, true, 0}, {16<<10 + 1, 20, false, true, 0}, // a chunk
+		} {
+			isatest.Tune(t, &tuning.StreamUneven, c.uneven)
+			if got, want := goesAbreast(&Matrix{Rows: 1, Cols: c.cols, Stride: c.cols, Data: line}, c.ids, c.stream), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+// TestWindowAhead has the windows that are prefetched.
+func TestWindowAhead(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, stride int
+			want         uintptr
+		}{
+			{32, 999, 0}, {33, 999, 16 * 4 * 999}, {64, 64, 0}, {64, 65, 8 * 4 * 65}, // shortColumns, none between
+			{1023, 9999, 4 * 9999}, {1024, 9999, 4 * 9999}, {1025, 9999, 0}, {512, 999, 4 * 999}, {511, 999, 2 * 4 * 999}, // linearAhead
+		} {
+			if w == byWhole {
+				c.want = 0
+			}
+			if got := windowAhead(&Matrix{Rows: 9, Cols: c.cols, Stride: c.stride}); got != c.want {
+				t.Errorf("%d columns of %d: %d bytes, want %d", c.cols, c.stride, got, c.want)
+			}
+		}
+	})
+}
+
+// TestLeftAlone and TestWrittenAhead have what processors of Intel's do.
+func TestLeftAlone(t *testing.T) {
+	isatest.Tune(t, &tuning.HeldLinesBytes, 4*1000)
+	for _, c := range []struct {
+		rows, cols int
+		want       bool
+	}{{1, 32, false}, {1, 33, true}, {1, 64, true}, {1, 65, false}, {24, 40, true}, {25, 40, true}, {26, 40, false}} {
+		if got := heldLines(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}); got != c.want {
+			t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, c.want)
+		}
+	}
+}
+
+func TestWrittenAhead(t *testing.T) {
+	isatest.Tune(t, &tuning.WrittenBytes, 4*10*66)
+	for _, c := range []struct {
+		rows, cols, stride int
+		whole, want        bool
+	}{
+		{11, 63, 63, false, false}, {11, 64, 64, true, false}, {11, 65, 65, false, true}, {11, 66, 67, false, false}, // lineBytes, windows
+		{9, 66, 66, false, false}, {10, 66, 66, false, false}, {11, 66, 66, false, true}, // WrittenBytes
+		{11, 80, 80, false, false}, {11, 80, 80, true, true}, {11, 72, 72, false, true}, // whole lines
+	} {
+		if got := writtenAhead(&Matrix{Cols: c.cols, Stride: c.stride, Data: aLine()}, c.rows, c.whole); got != c.want {
+			t.Errorf("%+v: %v, want %v", c, got, c.want)
+		}
+	}
+}
 
 // TestCached has tables of short rows and of long ones on either side of what is prefetched.
 func TestCached(t *testing.T) {

@@ -80,7 +80,7 @@ func streams(linear *Matrix) bool {
 // rows of more than wholeBytes are not, unless they come abreast or AVX-512 is to write what is uneven: on a Zen 5, 50,257 x 4,096
 // 819 with AVX2 and 867 with AVX-512. UNEVEN would do these rows too, but for 1.00 to 1.06 of the time.
 func (a *rowArgs) streamsLines(k op) bool {
-	return fullWidth() && a.cols >= 64 && a.cols%16 == 0 && (uintptr(unsafe.Pointer(a.linear))|a.linearStride)%64 == 0 &&
+	return fullWidth() && a.cols >= lineBytes/4 && a.cols%16 == 0 && (uintptr(unsafe.Pointer(a.linear))|a.linearStride)%64 == 0 &&
 		(k != opGather || a.cols <= wholeBytes/4 || a.abreast || tuning.StreamUneven)
 }
 
@@ -118,9 +118,16 @@ func (a *rowArgs) endsPay(k op) bool {
 //	columns  33    40    60    64    88    96    100   128   160   200   256   300   700   768
 //	         5.77  5.09  9.40  7.38  11.1  13.2  16.1  18.6  23.6  30.2  40.8  50.0  122   132
 //	         9.75  9.12  10.1  6.55  12.4  10.3  14.1  14.6  17.0  37.1  38.1  52.2  132   118
+//
+// So rows of whole vectors are from maximaColumns on, and others from maximaEnds to endColumns.
 func (a *rowArgs) maxima512() bool {
-	return isa.Active() == isa.AVX512 && a.cols >= 64 && (a.cols%16 == 0 || a.cols >= 96 && a.cols <= endColumns)
+	return isa.Active() == isa.AVX512 && a.cols >= maximaColumns && (a.cols%16 == 0 || a.cols >= maximaEnds && a.cols <= endColumns)
 }
+
+const (
+	maximaColumns = 64
+	maximaEnds    = 96
+)
 
 // large reports whether the table is.
 func (a *rowArgs) large() bool { return a.limit*uint64(a.tableStride) > uint64(tuning.WideBytes) }
@@ -201,7 +208,7 @@ func (a *rowArgs) do(k op) int {
 		}
 	}
 	uneven := a.stream && fullWidth() && tuning.StreamUneven
-	if uneven && a.cols >= 64 { // fewer are the end of a row that is more than a chunk
+	if uneven && a.cols >= lineBytes/4 { // fewer are the end of a row that is more than a chunk
 		switch k {
 		case opGather:
 			return gatherUnevenAVX512(a)
@@ -317,10 +324,13 @@ func copyRow(dst, src *float32, n, size int) {
 	copyRowsAVX2(dst, 0, &src, 1, n)
 }
 
-// copies512 reports whether so many elements of rows of so many columns, a vector or more, are to be copied with AVX-512.
+// copies512 reports whether so many elements of rows of so many columns are to be copied with AVX-512.
 func copies512(elements, cols int) bool {
-	return fullWidth() && elements > tuning.CopyElements && cols >= 16
+	return fullWidth() && elements > tuning.CopyElements && cols >= copyColumns
 }
+
+// copyColumns is a vector of AVX-512, the end of which copyRowsAVX512 has stand at the end of the row.
+const copyColumns = 16
 
 // copyFew copies rows to those of dst, which has columns, no more than a chunk in all.
 func copyFew(dst *Matrix, rows []*float32) {

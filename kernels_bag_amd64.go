@@ -17,9 +17,15 @@ import "github.com/rowvec/rowvec/internal/isa"
 //	    1,000      1.43 1.27   1.33 1.17   1.69 1.54   2.61 2.18   2.52 2.15   2.40 2.57   2.15 2.17   3.78 3.67   4.25 3.50
 //	1,000,000                  10.9 4.13   10.2 5.20   11.3 7.15                           16.8 13.8   20.6 16.2   25.7 18.5
 func (a *bagArgs) avx512() bool {
-	return isa.Active() == isa.AVX512 && (a.cols >= 16 || a.cols&(a.cols-1) != 0) &&
-		(a.cols <= 32 || a.cols > 128 || a.ahead == 0 || fullWidth() || a.limit*uint64(a.tableStride) <= heldBytes)
+	return isa.Active() == isa.AVX512 && (a.cols >= bagTails || a.cols&(a.cols-1) != 0) &&
+		(a.cols <= bagNarrow || a.cols > bagBlock || a.ahead == 0 || fullWidth() || a.limit*uint64(a.tableStride) <= heldBytes)
 }
+
+const (
+	bagTails  = 16  // columns from which on AVX-512 is for any number of them; a power of two below is a single part
+	bagNarrow = 32  // up to which it is also where no cache holds the table
+	bagBlock  = 128 // and beyond which it is again; the widest block but for that of heldRows
+)
 
 // wholeRows reports whether AVX2 is to go over the ids once for rows of 128 columns that are prefetched, with three of
 // sixteen sums in memory, and not twice, 64 columns each time. On a Zen 3, 8,100 ids in bags of 2, 10 and 50, ns per id twice
@@ -35,15 +41,15 @@ func (a *bagArgs) avx512() bool {
 // 1.6, 1.04 to 1.07, 0.99, 0.87 and 0.87 to 1.03 of the time so, of 300,000 rows 1.3 to 1.7, 0.86, 0.84, 0.80 and 0.80; maxima of 5
 // 1.13 to 1.20 and 0.84 to 0.90, of 8 and more about as much as sums.
 func (a *bagArgs) wholeRows() bool {
-	return a.cols == 128 && a.ahead != 0 && (isa.Active() == isa.AVX2 || a.stop-a.next >= wholeBag*a.bags)
+	return a.cols == bagBlock && a.ahead != 0 && (isa.Active() == isa.AVX2 || a.stop-a.next >= wholeBag*a.bags)
 }
 
 // wholeBag is how many ids a bag has on average from which on AVX-512's machines do so, too.
 const wholeBag = 8
 
-// Rows of more than 128 columns that are prefetched go by blocks of up to 384 columns, with their sums in registers, where AVX-512
-// is not in halves: up to heldColumns, and above 384 of them where bags have heldBag ids and more on average. ns per id on a Zen 5
-// by spans and so, tables in no cache but for the last, which the third level holds:
+// heldRows reports whether the bags go by blocks of up to heldBlock columns, with their sums in registers, as rows of more than bagBlock
+// columns do that are prefetched where AVX-512 is not in halves: up to heldColumns, and above heldBlock of them where bags have heldBag
+// ids and more on average. ns per id on a Zen 5 by spans and so, tables in no cache but for the last, which the third level holds:
 //
 //	                    sums of 2    of 3         of 10        of 50        weighted, 10  maxima, 10
 //	500,000 x 160       35.3 24.7                 31.7 21.6    30.1 20.2    32.9 22.7     31.8 22.1
@@ -57,7 +63,13 @@ const wholeBag = 8
 //
 // Rows that are not prefetched are left to blocks of 128: sums of 10 of 1,000 x 129 take 4.9 and 6.9, x 160 3.9 and 5.0, x 256
 // 7.0 and 6.9, x 300 11.9 and 12.3.
+func (a *bagArgs) heldRows() bool {
+	return fullWidth() && a.ahead > 0 && a.cols > bagBlock &&
+		(a.cols <= heldBlock || a.cols <= heldColumns && a.stop-a.next >= heldBag*a.bags)
+}
+
 const (
+	heldBlock   = 384
 	heldColumns = 1024
 	heldBag     = 3
 )
@@ -69,7 +81,7 @@ const (
 func (a *bagArgs) do(k bagOp) bool {
 	a.fetched = a.cols
 	a.ends = fullWidth()
-	a.held = a.ends && a.ahead > 0 && a.cols > 128 && (a.cols <= 384 || a.cols <= heldColumns && a.stop-a.next >= heldBag*a.bags)
+	a.held = a.heldRows()
 	if a.avx512() {
 		// A masked vector waits for a line of which it reads nothing. On a Zen 4, sums of bags of 10 of 1,000,000 x 50 in no
 		// cache take 29.3 ns per id without it, 22.2 with it.
