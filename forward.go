@@ -15,6 +15,8 @@ func init() {
 	forward.ScatterAdd = scatterRows
 	forward.Copy = copyRows
 	forward.Dropout = func(d forward.Drop) bool { return dropoutMeanwhile(&d.Dst, &d.Src, &d.Mask, d.Stream, &d.Next) }
+	forward.DropSums = func(r forward.Rows, mask Mask) int { return dropSums(&r, &mask) }
+	forward.DropsSums = dropsSums
 	forward.DropRows = func(dst, src Matrix, mask Mask, at []int) { dropRows(&dst, &src, &mask, at) }
 	forward.Fetch = fetchNext
 	forward.Ahead = func(table Matrix) int { return ahead(&table) }
@@ -86,6 +88,14 @@ func defineDropRows(dst, src *Matrix, mask *Mask, at []int) {
 		one.Row += place
 		kernels.Dropout(rowsOf(*dst, i, 1), rowsOf(*src, place, 1), one)
 	}
+}
+
+// dropSumsInSteps is dropSums as other kernels do it one after the other.
+func dropSumsInSteps(r *forward.Rows, mask *Mask) (done int) {
+	if done = forwardRows(*r); done == r.Dst.Rows {
+		dropout(&r.Dst, &r.Dst, mask)
+	}
+	return done
 }
 
 // normaliseInSteps is normaliseRows as other kernels do it one after the other.

@@ -11,7 +11,8 @@
 // other, and the rest as vectors and parts of 4, 2 and 1 floats, or with AVX-512 by masks: no byte outside the row is
 // touched.
 //
-// Meanwhile rows of a table may be fetched, and whole blocks may be written past the caches.
+// Meanwhile rows of a table may be fetched, and whole blocks may be written past the caches. With AVX2, what is dropped may be a sum of a
+// row of src, scaled, and one of positions.
 //
 // On a Zen 4, ns per row of 768 in the first-level cache: AVX-512 80, AVX2 142; with 16 random bits for an element instead
 // of 8, 132 and 229.
@@ -28,7 +29,8 @@
 //	SI  in the row of src            R11  to the fourth, or with AVX2 the number of the next block
 //	DX  columns left of the row      R12  bytes between rows of dst
 //	R9  rows left                    R13  three times as much, or with AVX2 for a moment
-//	                                 AX, CX, and DX between rows, for a moment
+//	                                 AX, CX, and DX between rows, for a moment, or with AVX2 how far
+//	                                 positions are from the two rows; R10 those at the end of a row
 //
 //	0       lower halves of the first products      4, 5       for a moment
 //	1       what a column adds to word 0, round 3   6 to 13    four words each of two rows (AVX2)
@@ -181,10 +183,21 @@ fetched:
 	VPCMPEQB c0, c1, c1;                          \
 	VPCMPEQB c2, c3, c3
 
+// What is dropped of eight columns, off bytes behind at: what src has there, or that, times Y4, plus what positions have behind pos; times
+// the scale.
+
+#define PLAIN_VECTOR(off, at, pos) \
+	VMULPS off at, Y5, Y2
+
+#define SUM_VECTOR(off, at, pos) \
+	VMULPS off at, Y4, Y2;                        \
+	VADDPS off pos, Y2, Y2;                       \
+	VMULPS Y5, Y2, Y2
+
 // EIGHT does 8 columns, whose bytes UNPACK makes of words.
-#define EIGHT_AVX2(STORE, from, to, off, UNPACK, words) \
+#define EIGHT_AVX2(STORE, SOURCE, from, pos, to, off, UNPACK, words) \
 	UNPACK   words, words, Y1;                    \
-	VMULPS   off from, Y5, Y2;                    \
+	SOURCE(off, from, pos);                       \
 	VANDPS   Y1, Y2, Y2;                          \
 	STORE(Y2, off to)
 
@@ -192,28 +205,30 @@ fetched:
 // and of the others, in the lower half, and in the upper one the fours behind these. So two steps of unpacking within halves leave 8
 // columns side by side. Unpacking across, by VPMOVSXBD of what other instructions bring to the lower end, took 1.05 to 1.14 times as long on a Zen 3:
 // rows of 768 in cache 195 and 171 ns each, of 64 16.1 and 14.1, 2,048 of 768 238 and 219.
-#define DROP_AVX2(STORE, from, to, off, y) \
+#define DROP_AVX2(STORE, SOURCE, from, pos, to, off, y) \
 	VPUNPCKLBW y, y, Y0;                              \
 	VPUNPCKHBW y, y, y;                               \
-	EIGHT_AVX2(STORE, from, to, off, VPUNPCKLWD, Y0); \
-	EIGHT_AVX2(STORE, from, to, off+32, VPUNPCKLWD, y); \
-	EIGHT_AVX2(STORE, from, to, off+64, VPUNPCKHWD, Y0); \
-	EIGHT_AVX2(STORE, from, to, off+96, VPUNPCKHWD, y)
+	EIGHT_AVX2(STORE, SOURCE, from, pos, to, off, VPUNPCKLWD, Y0); \
+	EIGHT_AVX2(STORE, SOURCE, from, pos, to, off+32, VPUNPCKLWD, y); \
+	EIGHT_AVX2(STORE, SOURCE, from, pos, to, off+64, VPUNPCKHWD, Y0); \
+	EIGHT_AVX2(STORE, SOURCE, from, pos, to, off+96, VPUNPCKHWD, y)
 
 // DROP1 does a block of the first row, DROPS one of each row.
-#define DROP1_AVX2(STORE) \
-	DROP_AVX2(STORE, (SI), (DI), 0, Y9);          \
-	DROP_AVX2(STORE, (SI), (DI), 128, Y7)
+#define DROP1_AVX2(STORE, SOURCE) \
+	DROP_AVX2(STORE, SOURCE, (SI), (SI)(AX*1), (DI), 0, Y9); \
+	DROP_AVX2(STORE, SOURCE, (SI), (SI)(AX*1), (DI), 128, Y7)
 
-#define DROPS_AVX2(STORE) \
-	DROP1_AVX2(STORE);                            \
-	DROP_AVX2(STORE, (SI)(R8*1), (DI)(R12*1), 0, Y13); \
-	DROP_AVX2(STORE, (SI)(R8*1), (DI)(R12*1), 128, Y11)
+#define DROPS_AVX2(STORE, SOURCE) \
+	DROP1_AVX2(STORE, SOURCE);                    \
+	DROP_AVX2(STORE, SOURCE, (SI)(R8*1), (SI)(CX*1), (DI)(R12*1), 0, Y13); \
+	DROP_AVX2(STORE, SOURCE, (SI)(R8*1), (SI)(CX*1), (DI)(R12*1), 128, Y11)
 
-// EDGE does the last columns of a row, less than 32, whose bytes are in register y, which is x by half.
-#define EDGE_AVX2(from, to, x, y, part, four, two, single, end) \
+// EDGE does the last columns of a row, less than 32, whose bytes are in register y, which is x by half. SUM makes a sum of what src has, in
+// register x, with positions from R10 on, which POS has set.
+#define EDGE_AVX2(SUM, POS, from, to, x, y, part, four, two, single, end) \
 	VMOVDQU sequence<>(SB), Y0;                   \
 	VPERMD y, Y0, y;                              \
+	POS;                                          \
 	LEAQ  from, AX;                               \
 	LEAQ  to, CX;                                 \
 	MOVQ  DX, R13;                                \
@@ -221,41 +236,57 @@ part: \
 	SUBQ  $8, R13;                                \
 	JLT   four;                                   \
 	VPMOVSXBD x, Y0;                              \
-	VMULPS (AX), Y5, Y2;                          \
+	VMOVUPS (AX), Y2;                             \
+	SUM(VMOVUPS, VMULPS, VADDPS, Y4, Y2, Y3);     \
+	VMULPS Y5, Y2, Y2;                            \
 	VANDPS Y0, Y2, Y2;                            \
 	VMOVUPS Y2, (CX);                             \
 	ADDQ  $32, AX;                                \
 	ADDQ  $32, CX;                                \
+	ADDQ  $32, R10;                               \
 	VPERMQ $0x39, y, y;                           \
 	JMP   part;                                   \
 four: \
 	VPMOVSXBD x, Y0;                              \
 	TESTB $4, R13;                                \
 	JEQ   two;                                    \
-	VMULPS (AX), X5, X2;                          \
+	VMOVUPS (AX), X2;                             \
+	SUM(VMOVUPS, VMULPS, VADDPS, X4, X2, X3);     \
+	VMULPS X5, X2, X2;                            \
 	VANDPS X0, X2, X2;                            \
 	VMOVUPS X2, (CX);                             \
 	VEXTRACTI128 $1, Y0, X0;                      \
 	ADDQ  $16, AX;                                \
 	ADDQ  $16, CX;                                \
+	ADDQ  $16, R10;                               \
 two: \
 	TESTB $2, R13;                                \
 	JEQ   single;                                 \
 	VMOVSD (AX), X2;                              \
+	SUM(VMOVSD, VMULPS, VADDPS, X4, X2, X3);      \
 	VMULPS X5, X2, X2;                            \
 	VANDPS X0, X2, X2;                            \
 	VMOVSD X2, (CX);                              \
 	VPSRLDQ $8, X0, X0;                           \
 	ADDQ  $8, AX;                                 \
 	ADDQ  $8, CX;                                 \
+	ADDQ  $8, R10;                                \
 single: \
 	TESTB $1, R13;                                \
 	JEQ   end;                                    \
 	VMOVSS (AX), X2;                              \
+	SUM(VMOVSS, VMULSS, VADDSS, X4, X2, X3);      \
 	VMULSS X5, X2, X2;                            \
 	VANDPS X0, X2, X2;                            \
 	VMOVSS X2, (CX);                              \
 end:
+
+#define ADD_POSITION(MOVE, MUL, ADD, scale, x, t) \
+	MUL  scale, x, x;                             \
+	MOVE (R10), t;                                \
+	ADD  t, x, x
+
+#define NO_POSITION(MOVE, MUL, ADD, scale, x, t)
 
 // DROPOUT_ROW_END goes back to the first column.
 #define DROPOUT_ROW_END \
@@ -291,140 +322,201 @@ GLOBL ·inTurn(SB), RODATA|NOPTR, $8
 	PREFETCH (off+128) row;   \
 	PREFETCH (off+192) row
 
+// DROPOUT_AVX2 is the body of a kernel. FROM_TWO and FROM_ROW find its rows, and POSES how far positions are from the first in AX, from the
+// second in CX, and the factor of sums in Y4; SOURCE, SUM and POS are for DROP and EDGE.
+#define DROPOUT_AVX2(FROM_TWO, FROM_ROW, SOURCE, SUM, POSES, POS) \
+	MOVQ a+0(FP), BX;                             \
+	DROPOUT_BEGIN;                                \
+	MOVL $0xd2511f53, AX;                         \
+	VMOVD AX, X14;                                \
+	VPBROADCASTD X14, Y14;                        \
+	MOVL $0xcd9e8d57, AX;                         \
+	VMOVD AX, X15;                                \
+	VPBROADCASTD X15, Y15;                        \
+	SUBQ $2, R9;                                  \
+	JLT  rows;                                    \
+pair: \
+	DROPOUT_ROW(0);                               \
+	DROPOUT_ROW(1);                               \
+	FROM_TWO;                                     \
+	CMPQ dropoutArgs_ids(BX), $0;                 \
+	JEQ  found;                                   \
+	NEXT(0);                                      \
+	NEXT(1);                                      \
+found: \
+	MOVQ dropoutArgs_cols(BX), DX;                \
+	MOVL dropoutArgs_block(BX), R11;              \
+	PCALIGN $32;                                  \
+blocks: \
+	FETCH(64, LINES_OF_2, lines, fetched);        \
+	DROPOUT_COLUMNS_AVX2;                         \
+	FIRST_AVX2(0, Y6, Y7, Y8, Y9);                \
+	FIRST_AVX2(1, Y10, Y11, Y12, Y13);            \
+	ROUND_AVX2(4, Y7, Y8, Y9, Y6);                \
+	ROUND_AVX2(4, Y11, Y12, Y13, Y10);            \
+	ROUND_AVX2(5, Y8, Y9, Y6, Y7);                \
+	ROUND_AVX2(5, Y12, Y13, Y10, Y11);            \
+	ROUND_AVX2(6, Y9, Y6, Y7, Y8);                \
+	ROUND_AVX2(6, Y13, Y10, Y11, Y12);            \
+	ROUND_AVX2(7, Y6, Y7, Y8, Y9);                \
+	ROUND_AVX2(7, Y10, Y11, Y12, Y13);            \
+	ROUND_AVX2(8, Y7, Y8, Y9, Y6);                \
+	ROUND_AVX2(8, Y11, Y12, Y13, Y10);            \
+	LAST_AVX2(Y8, Y9, Y6, Y7);                    \
+	LAST_AVX2(Y12, Y13, Y10, Y11);                \
+	CMPB dropoutArgs_ahead(BX), $0;               \
+	JEQ  near;                                    \
+	LEAQ (SI)(R8*2), AX;                          \
+	LINES_AHEAD((AX), 0);                         \
+	LINES_AHEAD((AX)(R8*1), 0);                   \
+near: \
+	POSES;                                        \
+	CMPQ DX, $64;                                 \
+	JLT  edges;                                   \
+	CMPB dropoutArgs_stream(BX), $0;              \
+	JNE  stream;                                  \
+	DROPS_AVX2(VECTOR, SOURCE);                   \
+advance: \
+	ADDQ $256, SI;                                \
+	ADDQ $256, DI;                                \
+	SUBQ $64, DX;                                 \
+	JGT  blocks;                                  \
+	JMP  pairDone;                                \
+stream: \
+	DROPS_AVX2(STREAM, SOURCE);                   \
+	JMP  advance;                                 \
+edges: \
+	CMPQ DX, $32;                                 \
+	JLT  parts;                                   \
+	DROP_AVX2(VECTOR, SOURCE, (SI), (SI)(AX*1), (DI), 0, Y9); \
+	DROP_AVX2(VECTOR, SOURCE, (SI)(R8*1), (SI)(CX*1), (DI)(R12*1), 0, Y13); \
+	ADDQ $128, SI;                                \
+	ADDQ $128, DI;                                \
+	SUBQ $32, DX;                                 \
+	JEQ  pairDone;                                \
+	VMOVDQA Y7, Y9;                               \
+	VMOVDQA Y11, Y13;                             \
+parts: \
+	EDGE_AVX2(SUM, POS(0), (SI), (DI), X9, Y9, parts0, four0, two0, one0, end0); \
+	EDGE_AVX2(SUM, POS(1), (SI)(R8*1), (DI)(R12*1), X13, Y13, parts1, four1, two1, one1, end1); \
+pairDone: \
+	DROPOUT_ROW_END;                              \
+	LEAQ (DI)(R12*2), DI;                         \
+	SUBQ $2, R9;                                  \
+	JGE  pair;                                    \
+rows: \
+	ADDQ $2, R9;                                  \
+	JEQ  done;                                    \
+	DROPOUT_ROW(0);                               \
+	FROM_ROW;                                     \
+	CMPQ dropoutArgs_ids(BX), $0;                 \
+	JEQ  oneFound;                                \
+	NEXT(0);                                      \
+oneFound: \
+	MOVQ dropoutArgs_cols(BX), DX;                \
+	MOVL dropoutArgs_block(BX), R11;              \
+block: \
+	FETCH(64, LINE(0), line, oneFetched);         \
+	DROPOUT_COLUMNS_AVX2;                         \
+	FIRST_AVX2(0, Y6, Y7, Y8, Y9);                \
+	ROUND_AVX2(4, Y7, Y8, Y9, Y6);                \
+	ROUND_AVX2(5, Y8, Y9, Y6, Y7);                \
+	ROUND_AVX2(6, Y9, Y6, Y7, Y8);                \
+	ROUND_AVX2(7, Y6, Y7, Y8, Y9);                \
+	ROUND_AVX2(8, Y7, Y8, Y9, Y6);                \
+	LAST_AVX2(Y8, Y9, Y6, Y7);                    \
+	POSES;                                        \
+	CMPQ DX, $64;                                 \
+	JLT  edge;                                    \
+	CMPB dropoutArgs_stream(BX), $0;              \
+	JNE  oneStream;                               \
+	DROP1_AVX2(VECTOR, SOURCE);                   \
+oneAdvance: \
+	ADDQ $256, SI;                                \
+	ADDQ $256, DI;                                \
+	SUBQ $64, DX;                                 \
+	JGT  block;                                   \
+	JMP  done;                                    \
+oneStream: \
+	DROP1_AVX2(STREAM, SOURCE);                   \
+	JMP  oneAdvance;                              \
+edge: \
+	CMPQ DX, $32;                                 \
+	JLT  onePart;                                 \
+	DROP_AVX2(VECTOR, SOURCE, (SI), (SI)(AX*1), (DI), 0, Y9); \
+	ADDQ $128, SI;                                \
+	ADDQ $128, DI;                                \
+	SUBQ $32, DX;                                 \
+	JEQ  done;                                    \
+	VMOVDQA Y7, Y9;                               \
+onePart: \
+	EDGE_AVX2(SUM, POS(0), (SI), (DI), X9, Y9, eights, four, two, single, end); \
+done: \
+	DROPOUT_END;                                  \
+	VZEROUPPER
+
+// Rows of src by their numbers.
+
+#define FROM_NUMBERS \
+	MOVQ dropoutArgs_number(BX), CX; \
+	FROM(16, SI);                    \
+	FROM(8, R8);                     \
+	SUBQ SI, R8;                     \
+	ADDQ dropoutArgs_src(BX), SI
+
+#define NO_POSES
+#define NO_POS(i)
+
+// Rows of src, and of positions, by lists of their numbers. SPOT has how far row number i of positions is from the first of src.
+
+#define PLACE(list, i, stride, row) \
+	MOVQ  (8*(i))(list), row; \
+	IMULQ stride(BX), row
+
+#define SPOT(i) \
+	PLACE(CX, i, dropoutArgs_posStride, AX); \
+	ADDQ dropoutArgs_positions(BX), AX;      \
+	SUBQ SI, AX;                             \
+	MOVQ AX, (dropoutArgs_apart+8*(i))(BX)
+
+#define FROM_PLACES \
+	MOVQ dropoutArgs_places(BX), CX;       \
+	PLACE(CX, 0, dropoutArgs_srcStride, SI); \
+	PLACE(CX, 1, dropoutArgs_srcStride, R8); \
+	ADDQ $16, dropoutArgs_places(BX);      \
+	SUBQ SI, R8;                           \
+	ADDQ dropoutArgs_src(BX), SI;          \
+	MOVQ dropoutArgs_spots(BX), CX;        \
+	SPOT(0);                               \
+	SPOT(1);                               \
+	ADDQ $16, dropoutArgs_spots(BX)
+
+#define FROM_PLACE \
+	MOVQ dropoutArgs_places(BX), CX;       \
+	PLACE(CX, 0, dropoutArgs_srcStride, SI); \
+	ADDQ dropoutArgs_src(BX), SI;          \
+	MOVQ dropoutArgs_spots(BX), CX;        \
+	SPOT(0)
+
+#define POSES \
+	MOVQ dropoutArgs_apart(BX), AX;        \
+	MOVQ (dropoutArgs_apart+8)(BX), CX;    \
+	VBROADCASTSS dropoutArgs_rowScale(BX), Y4
+
+#define POS(i) \
+	MOVQ (dropoutArgs_apart+8*(i))(BX), R10; \
+	ADDQ SI, R10
+
 // func dropoutAVX2(a *dropoutArgs)
 // for i := range rows { for c := range cols { dst[i][c] = scale*src[numbers[i]][c], or 0 if random(row+numbers[i], c) < threshold } }
 TEXT ·dropoutAVX2(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), BX
-	DROPOUT_BEGIN
-	MOVL $0xd2511f53, AX
-	VMOVD AX, X14
-	VPBROADCASTD X14, Y14
-	MOVL $0xcd9e8d57, AX
-	VMOVD AX, X15
-	VPBROADCASTD X15, Y15
-	SUBQ $2, R9
-	JLT  rows
-pair:
-	DROPOUT_ROW(0)
-	DROPOUT_ROW(1)
-	MOVQ dropoutArgs_number(BX), CX
-	FROM(16, SI)
-	FROM(8, R8)
-	SUBQ SI, R8
-	ADDQ dropoutArgs_src(BX), SI
-	CMPQ dropoutArgs_ids(BX), $0
-	JEQ  found
-	NEXT(0)
-	NEXT(1)
-found:
-	MOVQ dropoutArgs_cols(BX), DX
-	MOVL dropoutArgs_block(BX), R11
-	PCALIGN $32
-blocks:
-	FETCH(64, LINES_OF_2, lines, fetched)
-	DROPOUT_COLUMNS_AVX2
-	FIRST_AVX2(0, Y6, Y7, Y8, Y9)
-	FIRST_AVX2(1, Y10, Y11, Y12, Y13)
-	ROUND_AVX2(4, Y7, Y8, Y9, Y6)
-	ROUND_AVX2(4, Y11, Y12, Y13, Y10)
-	ROUND_AVX2(5, Y8, Y9, Y6, Y7)
-	ROUND_AVX2(5, Y12, Y13, Y10, Y11)
-	ROUND_AVX2(6, Y9, Y6, Y7, Y8)
-	ROUND_AVX2(6, Y13, Y10, Y11, Y12)
-	ROUND_AVX2(7, Y6, Y7, Y8, Y9)
-	ROUND_AVX2(7, Y10, Y11, Y12, Y13)
-	ROUND_AVX2(8, Y7, Y8, Y9, Y6)
-	ROUND_AVX2(8, Y11, Y12, Y13, Y10)
-	LAST_AVX2(Y8, Y9, Y6, Y7)
-	LAST_AVX2(Y12, Y13, Y10, Y11)
-	CMPB dropoutArgs_ahead(BX), $0
-	JEQ  near
-	LEAQ (SI)(R8*2), AX
-	LINES_AHEAD((AX), 0)
-	LINES_AHEAD((AX)(R8*1), 0)
-near:
-	CMPQ DX, $64
-	JLT  edges
-	CMPB dropoutArgs_stream(BX), $0
-	JNE  stream
-	DROPS_AVX2(VECTOR)
-advance:
-	ADDQ $256, SI
-	ADDQ $256, DI
-	SUBQ $64, DX
-	JGT  blocks
-	JMP  pairDone
-stream:
-	DROPS_AVX2(STREAM)
-	JMP  advance
-edges:
-	CMPQ DX, $32
-	JLT  parts
-	DROP_AVX2(VECTOR, (SI), (DI), 0, Y9)
-	DROP_AVX2(VECTOR, (SI)(R8*1), (DI)(R12*1), 0, Y13)
-	ADDQ $128, SI
-	ADDQ $128, DI
-	SUBQ $32, DX
-	JEQ  pairDone
-	VMOVDQA Y7, Y9
-	VMOVDQA Y11, Y13
-parts:
-	EDGE_AVX2((SI), (DI), X9, Y9, parts0, four0, two0, one0, end0)
-	EDGE_AVX2((SI)(R8*1), (DI)(R12*1), X13, Y13, parts1, four1, two1, one1, end1)
-pairDone:
-	DROPOUT_ROW_END
-	LEAQ (DI)(R12*2), DI
-	SUBQ $2, R9
-	JGE  pair
-rows:
-	ADDQ $2, R9
-	JEQ  done
-	DROPOUT_ROW(0)
-	FROM_ONE
-	CMPQ dropoutArgs_ids(BX), $0
-	JEQ  oneFound
-	NEXT(0)
-oneFound:
-	MOVQ dropoutArgs_cols(BX), DX
-	MOVL dropoutArgs_block(BX), R11
-block:
-	FETCH(64, LINE(0), line, oneFetched)
-	DROPOUT_COLUMNS_AVX2
-	FIRST_AVX2(0, Y6, Y7, Y8, Y9)
-	ROUND_AVX2(4, Y7, Y8, Y9, Y6)
-	ROUND_AVX2(5, Y8, Y9, Y6, Y7)
-	ROUND_AVX2(6, Y9, Y6, Y7, Y8)
-	ROUND_AVX2(7, Y6, Y7, Y8, Y9)
-	ROUND_AVX2(8, Y7, Y8, Y9, Y6)
-	LAST_AVX2(Y8, Y9, Y6, Y7)
-	CMPQ DX, $64
-	JLT  edge
-	CMPB dropoutArgs_stream(BX), $0
-	JNE  oneStream
-	DROP1_AVX2(VECTOR)
-oneAdvance:
-	ADDQ $256, SI
-	ADDQ $256, DI
-	SUBQ $64, DX
-	JGT  block
-	JMP  done
-oneStream:
-	DROP1_AVX2(STREAM)
-	JMP  oneAdvance
-edge:
-	CMPQ DX, $32
-	JLT  part
-	DROP_AVX2(VECTOR, (SI), (DI), 0, Y9)
-	ADDQ $128, SI
-	ADDQ $128, DI
-	SUBQ $32, DX
-	JEQ  done
-	VMOVDQA Y7, Y9
-part:
-	EDGE_AVX2((SI), (DI), X9, Y9, eights, four, two, single, end)
-done:
-	DROPOUT_END
-	VZEROUPPER
+	DROPOUT_AVX2(FROM_NUMBERS, FROM_ONE, PLAIN_VECTOR, NO_POSITION, NO_POSES, NO_POS)
+	RET
+
+// func dropoutSumsAVX2(a *dropoutArgs)
+// as above, of rowScale*src[places[i]] + positions[spots[i]] where it has src[numbers[i]]
+TEXT ·dropoutSumsAVX2(SB), NOSPLIT, $0-8
+	DROPOUT_AVX2(FROM_PLACES, FROM_PLACE, SUM_VECTOR, ADD_POSITION, POSES, POS)
 	RET
 
 // AVX-512

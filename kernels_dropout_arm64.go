@@ -2,6 +2,12 @@
 
 package rowvec
 
+import "github.com/rowvec/rowvec/internal/forward"
+
+func dropsSums(int) bool { return false }
+
+func dropSums(r *forward.Rows, mask *Mask) int { return dropSumsInSteps(r, mask) }
+
 // streamsBlocks is streams.
 func streamsBlocks(*Matrix) bool { return false }
 

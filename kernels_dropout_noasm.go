@@ -7,6 +7,10 @@ import (
 	"github.com/rowvec/rowvec/kernels"
 )
 
+func dropsSums(int) bool { return false }
+
+func dropSums(r *forward.Rows, mask *Mask) int { return dropSumsInSteps(r, mask) }
+
 func dropRows(dst, src *Matrix, mask *Mask, at []int) { defineDropRows(dst, src, mask, at) }
 
 func dropout(dst, src *Matrix, mask *Mask) { kernels.Dropout(*dst, *src, *mask) }

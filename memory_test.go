@@ -823,6 +823,27 @@ func kernelTable[I, P rowvec.ID]() []safe {
 			d.Stream = s.dim%16 == 0 // or else src would be written to
 			return kernel{func() error { forward.Dropout(d); return nil }, func() { kernels.Dropout(dst, src, mask) }}
 		}},
+		{"forward.DropSums", true, chunk, func(m *memory, s extent) kernel {
+			dst, table := m.matrix(written, s.n, s.dim, 3*s.gap), m.table(read, s.rows, s.dim, s.gap)
+			positions, ids := m.matrix(read, s.seq, s.dim, 2*s.gap), list[I](m, s.n+more, table.Rows)
+			r := rows(dst, table, ids)
+			if r.Positions = positions; s.dim%3 == 0 {
+				r.At = list[int](m, s.n, s.seq)
+			} else {
+				r.Seq = s.seq
+			}
+			return kernel{
+				func() error { return done(forward.DropSums(r, mask), s.n) },
+				func() {
+					if r.At != nil {
+						kernels.EmbedAt(dst, table, ids[:s.n], scale, positions, r.At)
+					} else {
+						kernels.Embed(dst, table, ids[:s.n], scale, positions, 0, s.seq)
+					}
+					kernels.Dropout(dst, dst, mask)
+				},
+			}
+		}},
 		{"forward.Quantize", false, less, func(m *memory, s extent) kernel {
 			src, factors := m.matrix(read, s.n, s.dim, s.gap), m.vector(written, s.n)
 			dst := place[int16](m, written, s.n, kernels.QuantizedColumns(s.dim), 0)
@@ -863,6 +884,7 @@ var noKernels = map[string]string{
 	"Overlap":         "looks at fields alone",
 
 	"forward.Ahead":      "has no memory",
+	"forward.DropsSums":  "has no memory",
 	"forward.Normalises": "has no memory",
 	"forward.Quantizes":  "has no memory",
 }

@@ -92,6 +92,18 @@ func (v view) forward(r *forward.Rows, more int) error {
 	return nil
 }
 
+// dropSums is forward of rows that elements are dropped of.
+func (v view) dropSums(r *forward.Rows, mask rowvec.Mask, more int) error {
+	if r.Dst.Rows == 0 {
+		return nil
+	}
+	r.IDs, r.Wide, r.More = v.first, v.wide(), more
+	if forward.DropSums(*r, mask) < r.Dst.Rows {
+		return rowvec.ErrChanged
+	}
+	return nil
+}
+
 // normalise is forward of rows that are normalised.
 func (v view) normalise(n *forward.Normal, more int) error {
 	if n.Dst.Rows == 0 {

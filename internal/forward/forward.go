@@ -117,6 +117,13 @@ type Drop struct {
 // cache anyway.
 var Dropout func(d Drop) (fetched bool)
 
+// DropSums does such rows, whose arguments have all been checked and which have positions, and returns what Do does: the sums are dropped as
+// Dropout has it before they are written, so that memory is read while masks are worked out. Scale counts even if not Scaled.
+var DropSums func(r Rows, mask kernels.Mask) (done int)
+
+// DropsSums reports whether one kernel does that for rows of so many columns, or else each step does all rows.
+var DropsSums func(cols int) bool
+
 // DropRows is Dropout of rows that are not next to each other: it sets row i of dst to row at[i] of src with what the mask, whose row 0
 // is that of src, leaves of it. Dst has rows and columns, and all has been checked, at for good: nobody else may change it.
 var DropRows func(dst, src kernels.Matrix, mask kernels.Mask, at []int)
