@@ -198,6 +198,17 @@ func TestDropoutAVX512(t *testing.T) {
 	})
 }
 
+// TestDropsSums: one kernel sums and drops with AVX2, as much of a row as one call does.
+func TestDropsSums(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for cols, by := range map[int]way{1: byAVX2, chunkElements: byAVX2, chunkElements + 1: 0} {
+			if got, want := dropsSums(cols), by&w != 0; got != want {
+				t.Errorf("%d columns: %v, want %v", cols, got, want)
+			}
+		}
+	})
+}
+
 // TestProductAVX512: four rows of 64 columns are a block, for which a row of src fetches productStep bytes at most.
 func TestProductAVX512(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {

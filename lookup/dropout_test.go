@@ -1,9 +1,11 @@
 package lookup_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rowvec/rowvec"
@@ -12,6 +14,7 @@ import (
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 	"github.com/rowvec/rowvec/lookup"
+	"github.com/rowvec/rowvec/positional"
 )
 
 // dropping returns the layers of each kind with dropout.
@@ -282,6 +285,29 @@ func trainFetches(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestDropoutOfChangedIDs has an id change after the check of all, as another goroutine could have it, whichever kernels sum and drop.
+func TestDropoutOfChangedIDs(t *testing.T) {
+	do, dropSums := forward.Do, forward.DropSums
+	defer func() { forward.Do, forward.DropSums = do, dropSums }()
+	ids := make([]int32, 9)
+	forward.Do = func(r forward.Rows) int {
+		ids[7] = 5
+		return do(r)
+	}
+	forward.DropSums = func(r forward.Rows, mask rowvec.Mask) int {
+		ids[7] = -1
+		return dropSums(r, mask)
+	}
+	layer := must(lookup.NewLayer(must(lookup.NewEmbedding(5, 70)), must(positional.NewLearned(9, 70, 1)), lookup.Dropout(0.3, 1)))
+	isatest.Each(t, func(t *testing.T) {
+		ids[7] = 0
+		err := layer.ForwardTrain(newMatrix(t, len(ids), 70), lookup.Sequence(ids), 1)
+		if !errors.Is(err, rowvec.ErrChanged) || !strings.Contains(err.Error(), "lookup.Layer.ForwardTrain") {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 // TestWithoutDropout: a probability of 0, given or not or by rounding, leaves all bits as Forward makes them.
