@@ -183,7 +183,7 @@ func TestDropoutFetches(t *testing.T) {
 }
 
 // TestDropSums has rows summed and dropped, of tables in cache and not, by ids of either size and positions of either kind, more of them
-// than are found at a time; and up to an id that is none. What comes behind them may be any number.
+// than are found at a time; and up to an id or a position that is none. What comes behind them may be any number.
 func TestDropSums(t *testing.T) {
 	testDropSums(t, false)
 	t.Run("prefetched, streamed", func(t *testing.T) {
@@ -244,6 +244,14 @@ func testDropSums(t *testing.T, stream bool) {
 				ids[wrong], narrow[wrong] = 11+ids[wrong]<<rng.IntN(60), 11
 				if done := forward.DropSums(r, mask); done != wrong {
 					t.Fatalf("%d x %d: %d done, id %d is wrong", n, dim, done, wrong)
+				}
+				if r.At == nil {
+					continue
+				}
+				ids[wrong], narrow[wrong] = 0, 0
+				at[wrong] = []int{-1, 9, math.MaxInt, math.MinInt}[rng.IntN(4)]
+				if done := forward.DropSums(r, mask); done != wrong {
+					t.Fatalf("%d x %d: %d done, position %d is wrong", n, dim, done, wrong)
 				}
 			}
 		}

@@ -215,7 +215,7 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 					return nil
 				}, all(chosen("table", table, isRead), corners("dst", dst, isWritten), corners("row 1", row(positions, 1), isRead),
 					corners("row 2", row(positions, 2), isRead), corners("row 0", row(positions, 0), untouched),
-					corners("row 3", row(positions, 3), untouched), []spot{at("the next id", &ids[4], isRead), at("one more", &ids[5], untouched)})
+					corners("row 3", row(positions, 3), untouched), []spot{at("the last id", &ids[3], isRead), at("one more", &ids[5], untouched)})
 		},
 		"BagMaxBackward": func() (func() error, []spot) {
 			dst, table, both, bags := m(), m(), rowvec.Matrix{Rows: 2, Cols: 2 * cols, Data: make([]float32, 5*cols), Stride: 3 * cols}, make([]int, rows)
@@ -283,6 +283,15 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 			dst, table, ids := m(), m(), []uint64{1, 3, 1, 3, 1, 3}
 			return func() error {
 				forward.Do(forward.Rows{Dst: dst, Table: table, IDs: unsafe.Pointer(&ids[0]), Wide: true, More: 1})
+				return nil
+			}, []spot{at("the next", &ids[4], isRead), at("one more", &ids[5], untouched)}
+		}
+		calls["ids behind those of DropSums"] = func() (func() error, []spot) {
+			dst, table, positions, ids := m(), m(), m(), []uint64{1, 3, 1, 3, 1, 3}
+			return func() error {
+				forward.DropSums(forward.Rows{
+					Dst: dst, Table: table, IDs: unsafe.Pointer(&ids[0]), Wide: true, More: 1, Positions: positions, Seq: 2, Scale: 2,
+				}, rowvec.Mask{P: 0.5})
 				return nil
 			}, []spot{at("the next", &ids[4], isRead), at("one more", &ids[5], untouched)}
 		}

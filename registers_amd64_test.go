@@ -161,6 +161,10 @@ func TestDropoutKeepsToItsArguments(t *testing.T) {
 		if x.do(); x.behind != math.MaxUint64 {
 			t.Errorf("behind the arguments is %#x", x.behind)
 		}
+		x.positions, x.posStride, x.places, x.spots, x.rowScale = x.src, x.srcStride, &rowNumbers[0], &rowNumbers[0], 1
+		if x.do(); x.behind != math.MaxUint64 {
+			t.Errorf("behind the arguments of sums is %#x", x.behind)
+		}
 	})
 }
 

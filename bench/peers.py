@@ -320,24 +320,35 @@ def layers(job, lib, v):
 
 
 DROPPED = 0.1
+DROPPED_OF_256 = 26  # what rowvec makes of it, for those who draw bytes too
 
 
 def dropouts(job, lib, v):
+    """Dropout by the function that there is, and by numbers in memory that is kept, with 1/(1-p) in the other factors."""
     batch = (-1, job.seq, job.dim)
     table, positions, rows, scale = v.table, v.positions, v.rows, job.scale
     sequences = rows.reshape(batch)
+    kept = 1 / (1 - DROPPED_OF_256 / 256)
+    larger = positions * np.float32(kept) if lib is np else positions * kept
     if lib is np:
-        draw, kept = np.random.default_rng(1).random, np.float32(1 / (1 - DROPPED))
+        draw = np.random.default_rng(1)
+
+        def sums(ids):
+            table.take(ids, 0, rows, "clip")
+            np.multiply(rows, np.float32(scale * kept), rows)
+            np.add(sequences, larger, sequences)
+
+        def by_bytes(ids):
+            sums(ids)
+            np.putmask(rows, np.frombuffer(draw.bytes(rows.size), np.uint8).reshape(rows.shape) < DROPPED_OF_256, 0)
         numbers = np.empty(rows.shape, np.float32)
 
-        def passes(ids):
-            table.take(ids, 0, rows, "clip")
-            np.multiply(rows, scale, rows)
-            np.add(sequences, positions, sequences)
-            draw(dtype=np.float32, out=numbers)
-            np.multiply(rows, kept, rows)
-            np.multiply(rows, numbers >= DROPPED, rows)
-        yield "NumPy, 6 passes", each(passes)
+        def by_floats(ids):
+            sums(ids)
+            draw.random(dtype=np.float32, out=numbers)
+            np.putmask(rows, numbers < DROPPED, 0)
+        yield "NumPy, floats drawn", each(by_floats)
+        yield "NumPy, bytes drawn", each(by_bytes)
     else:
         torch.manual_seed(1)
         functional = torch.nn.functional
@@ -350,8 +361,26 @@ def dropouts(job, lib, v):
             torch.index_select(table, 0, ids, out=rows)
             torch.add(positions, sequences, alpha=scale, out=sequences)
             functional.dropout(rows, DROPPED, training=True, inplace=True)
+
+        def sums(ids):
+            torch.index_select(table, 0, ids, out=rows)
+            torch.add(larger, sequences, alpha=scale * kept, out=sequences)
+        numbers = torch.empty_like(rows)
+
+        def by_floats(ids):
+            sums(ids)
+            rows.mul_(numbers.uniform_().ge_(DROPPED))
+        words = torch.empty((rows.numel() + 7) // 8, dtype=torch.int64)
+        drawn = words.view(torch.uint8)[:rows.numel()].view(rows.shape)
+
+        def by_bytes(ids):
+            sums(ids)
+            words.random_(-2 ** 63, None)
+            rows.masked_fill_(drawn.lt(DROPPED_OF_256), 0)
         yield "torch eager", each(eager)
         yield "torch, 3 passes in place", each(in_place)
+        yield "torch, floats drawn", each(by_floats)
+        yield "torch, bytes drawn", each(by_bytes)
 
 
 def norm(out, x, gamma, beta, temporary):

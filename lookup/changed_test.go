@@ -42,10 +42,12 @@ func TestOffsetsChangeMeanwhile(t *testing.T) {
 	learned, computed := must(positional.NewLearned(long, dim, 1)), must(positional.NewSinusoidal(0, dim))
 	for name, l := range map[string]*lookup.Layer{
 		"learned":                        must(lookup.NewLayer(tokens, learned)),
+		"learned, dropping":              must(lookup.NewLayer(tokens, learned, lookup.Dropout(0.5, 1))),
 		"learned, segments":              must(lookup.NewLayer(tokens, learned, segments)),
 		"learned, segments, normalised":  must(lookup.NewLayer(tokens, learned, segments, lookup.LayerNorm(1e-5))),
 		"computed":                       must(lookup.NewLayer(tokens, computed)),
 		"computed, segments":             must(lookup.NewLayer(tokens, computed, segments)),
+		"computed, dropping":             must(lookup.NewLayer(tokens, computed, lookup.Dropout(0.5, 1))),
 		"computed, normalised, dropping": must(lookup.NewLayer(tokens, computed, lookup.LayerNorm(1e-5), lookup.Dropout(0.5, 1))),
 	} {
 		t.Run(name, func(t *testing.T) {

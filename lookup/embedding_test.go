@@ -13,6 +13,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/lookup"
 	"github.com/rowvec/rowvec/positional"
@@ -336,7 +337,7 @@ func (f *fickle) Fill(dst rowvec.Matrix, start int) error {
 	return f.Positions.Fill(dst, start)
 }
 
-func fickleLayer(t *testing.T) (*lookup.Layer, *fickle) {
+func fickleLayer(t *testing.T, options ...lookup.LayerOption) (*lookup.Layer, *fickle) {
 	t.Helper()
 	learned, err := positional.NewLearned(6, 3, 1)
 	if err != nil {
@@ -347,7 +348,7 @@ func fickleLayer(t *testing.T) (*lookup.Layer, *fickle) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := lookup.NewLayer(tokens, positions)
+	layer, err := lookup.NewLayer(tokens, positions, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -499,21 +500,24 @@ func TestChangedPositions(t *testing.T) {
 		{lookup.Sequence(ids).At(at), at, []int{0, 1, 2, 3, 0, -1}, true},
 		{lookup.Sequence(ids).At(at), at, []int{6, 1, 2, 3, 0, 1}, true},
 	} {
-		for _, computed := range []bool{false, true} {
-			layer, positions := fickleLayer(t)
-			positions.fill = func() {}
-			if computed {
-				positions.table = rowvec.Matrix{}
+		isatest.Each(t, func(t *testing.T) {
+			for number := range 4 {
+				computed, dropout := number%2 == 1, lookup.Dropout(float64(number/2)/2, 1) // of nothing, or of half
+				layer, positions := fickleLayer(t, dropout)
+				positions.fill = func() {}
+				if computed {
+					positions.table = rowvec.Matrix{}
+				}
+				before := slices.Clone(c.list)
+				positions.asked = func() { copy(c.list, c.to) }
+				out, _ := rowvec.NewMatrix(6, 3)
+				err := layer.ForwardTrain(out, c.in, 1) // Forward would have a kernel check them once more
+				copy(c.list, before)
+				if errors.Is(err, rowvec.ErrChanged) != c.seen || !c.seen && err != nil {
+					t.Errorf("%v, computed %v, %v: error %v", c.to, computed, layer, err)
+				}
 			}
-			before := slices.Clone(c.list)
-			positions.asked = func() { copy(c.list, c.to) }
-			out, _ := rowvec.NewMatrix(6, 3)
-			err := layer.ForwardTrain(out, c.in, 1) // Forward would have a kernel check them once more
-			copy(c.list, before)
-			if errors.Is(err, rowvec.ErrChanged) != c.seen || !c.seen && err != nil {
-				t.Errorf("%v, computed %v: error %v", c.to, computed, err)
-			}
-		}
+		})
 	}
 }
 

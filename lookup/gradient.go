@@ -295,11 +295,14 @@ func ClipNormDense(maxNorm float64, grads ...rowvec.Matrix) (norm float64, err e
 	}
 	if factor, clips := clipping(maxNorm, norm); clips {
 		for _, m := range grads {
-			if m.Cols == 0 { // of any number of rows
-				continue
-			}
-			for i := range m.Rows {
-				rowvec.Scale(m.Row(i), factor)
+			switch {
+			case m.Cols == 0: // of any number of rows
+			case m.Stride == m.Cols:
+				rowvec.Scale(m.Data[:m.Rows*m.Cols], factor)
+			default:
+				for i := range m.Rows {
+					rowvec.Scale(m.Row(i), factor)
+				}
 			}
 		}
 	}
