@@ -222,8 +222,9 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 			return func() error {
 					forward.BagMaxBackward(dst, table, []int{1, 3, 1, 3}, both, bags, false)
 					return nil
-				}, all(corners("dst", dst, isWritten), chosen("table", table, isRead), corners("both", both, isWritten),
-					[]spot{at("bags[0]", &bags[0], isRead), at("bags[3]", &bags[3], isRead)})
+				}, all(corners("dst", dst, isWritten), chosen("table", table, isRead), []spot{
+					at("what is left of maxima", &both.Row(0)[cols], isWritten), at("bags[0]", &bags[0], isRead), at("bags[3]", &bags[3], isRead),
+				})
 		},
 		"LayerNorm": func() (func() error, []spot) {
 			dst, src, gamma, beta := m(), m(), make([]float32, cols), make([]float32, cols)
@@ -278,7 +279,14 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 					corners("grad", grad, isRead), given(ids))
 		},
 	}
-	if rowvec.ISA() != "portable" { // assembly alone looks at what comes next
+	if rowvec.ISA() != "portable" { // assembly alone looks at what comes next, and may write to all maxima
+		calls["maxima of other bags"] = func() (func() error, []spot) {
+			dst, table, both := m(), m(), rowvec.Matrix{Rows: 2, Cols: 2 * cols, Data: make([]float32, 5*cols), Stride: 3 * cols}
+			return func() error {
+				forward.BagMaxBackward(dst, table, []int{1, 3, 1, 3}, both, make([]int, rows), false)
+				return nil
+			}, corners("both", both, isWritten)
+		}
 		calls["ids behind those of the rows"] = func() (func() error, []spot) {
 			dst, table, ids := m(), m(), []uint64{1, 3, 1, 3, 1, 3}
 			return func() error {
