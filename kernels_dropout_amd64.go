@@ -21,13 +21,13 @@ func (a *dropoutArgs) avx512() bool {
 }
 
 // dropsSums reports whether dropSums has a kernel of its own for rows of so many columns, as AVX2 has. Times of that over those of pieces
-// that are summed and then dropped, of layers with learned positions on a Zen 3, by one kernel now, both with what unpacks within halves,
-// medians of 15 interleaved rounds of one process:
+// that are summed and then dropped, of layers with learned positions on a Zen 3, two versions in random order, medians of 15:
 //
-//	 1,000 x 64        1 id    0.90      50,257 x 64    8,192    0.86       50,257 x 768     128          0.72
-//	 1,000 x 768       1       0.83     500,000 x 64    8,192    0.86       50,257 x 768   2,048          0.77
-//	 1,000 x 768      64       0.64      50,257 x 300   2,048    0.80       50,257 x 768   8,192, Zipf    0.73
-//	10,000 x 64    2,048       0.76      50,257 x 256   8,192    0.92        9,000 x 4,096   512          0.62
+//	 1,000 x 64        1 id    0.92      50,257 x 64      8,192        0.88      50,257 x 768     128          0.74
+//	 1,000 x 768       1       0.92     500,000 x 64      8,192        0.85      50,257 x 768   2,048          0.74
+//	 1,000 x 768      64       0.70      50,257 x 100    65,536        0.78      50,257 x 768   8,192, Zipf    0.76
+//	10,000 x 64    2,048       0.84      50,257 x 256     8,192, Zipf  0.89      49,990 x 772   8,192          0.87
+//	                                     50,257 x 300    16,384        0.83       9,000 x 4,096   512          0.71
 func dropsSums(cols int) bool { return isa.Active() == isa.AVX2 && cols <= chunkElements }
 
 // sumRows is how many rows dropSums finds at a time.
@@ -45,8 +45,8 @@ func dropSums(r *forward.Rows, mask *Mask) (done int) {
 	return dropSumsAVX2(r, unsafe.Slice((*uint32)(r.IDs), n), mask)
 }
 
-// dropSumsAVX2 has the assembly find rows by numbers that are checked here, each read once, and prefetch those that come dropoutAhead rows later: 2, 6, 8
-// and 16 rows take as long.
+// dropSumsAVX2 has the assembly find rows by numbers that are checked here, as they are read, and prefetch those that come dropoutAhead
+// rows later: with 2, 6, 8 and 16 nothing can be told from noise.
 func dropSumsAVX2[I uint32 | uint64](r *forward.Rows, ids []I, mask *Mask) (done int) {
 	race.WriteMatrix(&r.Dst)
 	race.Read(unsafe.SliceData(ids), len(ids))

@@ -479,24 +479,22 @@ done: \
 	SUBQ SI, AX;                             \
 	MOVQ AX, (dropoutArgs_apart+8*(i))(BX)
 
-#define FROM_PLACES \
-	MOVQ dropoutArgs_places(BX), CX;       \
-	PLACE(CX, 0, dropoutArgs_srcStride, SI); \
-	PLACE(CX, 1, dropoutArgs_srcStride, R8); \
-	ADDQ $16, dropoutArgs_places(BX);      \
-	SUBQ SI, R8;                           \
-	ADDQ dropoutArgs_src(BX), SI;          \
-	MOVQ dropoutArgs_spots(BX), CX;        \
-	SPOT(0);                               \
-	SPOT(1);                               \
-	ADDQ $16, dropoutArgs_spots(BX)
-
 #define FROM_PLACE \
-	MOVQ dropoutArgs_places(BX), CX;       \
+	MOVQ dropoutArgs_places(BX), CX;         \
 	PLACE(CX, 0, dropoutArgs_srcStride, SI); \
-	ADDQ dropoutArgs_src(BX), SI;          \
-	MOVQ dropoutArgs_spots(BX), CX;        \
+	ADDQ dropoutArgs_src(BX), SI;            \
+	MOVQ dropoutArgs_spots(BX), CX;          \
 	SPOT(0)
+
+#define FROM_PLACES \
+	FROM_PLACE;                              \
+	SPOT(1);                                 \
+	MOVQ dropoutArgs_places(BX), CX;         \
+	PLACE(CX, 1, dropoutArgs_srcStride, R8); \
+	ADDQ dropoutArgs_src(BX), R8;            \
+	SUBQ SI, R8;                             \
+	ADDQ $16, dropoutArgs_places(BX);        \
+	ADDQ $16, dropoutArgs_spots(BX)
 
 #define POSES \
 	MOVQ dropoutArgs_apart(BX), AX;        \

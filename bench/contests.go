@@ -70,15 +70,11 @@ var contests = []contest{
 		out:  func(m *memory) []float32 { return m.rows.Data },
 		near: 1e-6,
 		team: func(m *memory, workers int) (func(ids []int32) error, error) {
-			e, err := lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(workers))
-			if err != nil {
-				return nil, err
-			}
 			positions, err := positional.LearnedFrom(m.positions)
 			if err != nil {
 				return nil, err
 			}
-			layer, err := lookup.NewLayer(e, positions)
+			layer, err := m.newLayer(workers, positions)
 			return func(ids []int32) error { return layer.Forward(m.rows, lookup.Batch(ids, m.positions.Rows)) }, err
 		},
 	},
@@ -105,11 +101,7 @@ var contests = []contest{
 		drawn: true,
 		near:  0.05,
 		team: func(m *memory, workers int) (func(ids []int32) error, error) {
-			e, err := lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(workers))
-			if err != nil {
-				return nil, err
-			}
-			layer, err := lookup.NewLayer(e, m.layer.Positions(), lookup.Dropout(dropped, dropSeed))
+			layer, err := m.newLayer(workers, m.layer.Positions(), lookup.Dropout(dropped, dropSeed))
 			return func(ids []int32) error { return layer.ForwardTrain(m.rows, lookup.Batch(ids, m.positions.Rows), 0) }, err
 		},
 	},

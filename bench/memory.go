@@ -95,12 +95,10 @@ func (a *arena) memory(k *kernel, s shape) *memory {
 	if k.sinusoids {
 		none := must1(positional.NewSinusoidal(0, s.dim))
 		must(none.Fill(m.positions, 0))
-		e := must1(lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(max(1, a.workers))))
-		m.layer = must1(lookup.NewLayer(e, none))
+		m.layer = must1(m.newLayer(max(1, a.workers), none))
 	}
 	if k.drops {
-		e := must1(lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(max(1, a.workers))))
-		m.layer = must1(lookup.NewLayer(e, must1(positional.LearnedFrom(m.positions)), lookup.Dropout(dropped, dropSeed)))
+		m.layer = must1(m.newLayer(max(1, a.workers), must1(positional.LearnedFrom(m.positions)), lookup.Dropout(dropped, dropSeed)))
 	}
 	if k.rotates {
 		m.angles = rowvec.Matrix{Rows: s.seq, Cols: headDim, Data: make([]float32, s.seq*headDim), Stride: headDim}
@@ -186,6 +184,15 @@ func (m *memory) startWaves() (x, y, c []float64) {
 	copy(m.waves[3], m.waves[0])
 	copy(m.waves[4], m.waves[1])
 	return m.waves[3], m.waves[4], m.waves[2]
+}
+
+// newLayer returns a layer over the table, scaled, and positions.
+func (m *memory) newLayer(workers int, positions lookup.Positions, options ...lookup.LayerOption) (*lookup.Layer, error) {
+	e, err := lookup.FromMatrix(m.table, lookup.Scaled(), lookup.Workers(workers))
+	if err != nil {
+		return nil, err
+	}
+	return lookup.NewLayer(e, positions, options...)
 }
 
 // newOptimizer returns an optimizer that restart knows of.

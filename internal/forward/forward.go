@@ -117,11 +117,12 @@ type Drop struct {
 // cache anyway.
 var Dropout func(d Drop) (fetched bool)
 
-// DropSums does such rows, whose arguments have all been checked and which have positions, and returns what Do does: the sums are dropped as
-// Dropout has it before they are written, so that memory is read while masks are worked out. Scale counts even if not Scaled.
+// DropSums does Rows that have positions, whose arguments have all been checked, and drops elements of the sums as Dropout has it. It returns
+// what Do does; where that is fewer than all rows, nothing may have been dropped yet. Scale counts even if not Scaled.
 var DropSums func(r Rows, mask kernels.Mask) (done int)
 
-// DropsSums reports whether one kernel does that for rows of so many columns, or else each step does all rows.
+// DropsSums reports whether one kernel does both for rows of so many columns, so that memory is read while masks are worked out, or else each
+// step does all rows.
 var DropsSums func(cols int) bool
 
 // DropRows is Dropout of rows that are not next to each other: it sets row i of dst to row at[i] of src with what the mask, whose row 0
