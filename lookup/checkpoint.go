@@ -191,9 +191,10 @@ func rowsIn(m rowvec.Matrix) int {
 
 // Load reads the tensors from a safetensors file, written by Save or by others, and returns its metadata, without
 // ChecksumKey. Like PyTorch's strict loading it wants the file to hold these tensors, found by their names in whatever
-// order, and no others: of shape [Rows, Cols], also behind dimensions of 1, as vision transformers have their positions, or with fewer
-// than two dimensions and as many elements where the matrix has a single row or column. What lies between rows is left alone. Of F32 all bits are kept; BF16 and F16, all of whose numbers
-// a float32 can be, become such, NaN with their signs and payloads.
+// order, and no others: of shape [Rows, Cols], also behind dimensions of 1, as vision transformers have their positions, or
+// with fewer than two dimensions and as many elements where the matrix has a single row or column. What lies between rows is
+// left alone. Of F32 all bits are kept; BF16 and F16, all of whose numbers a float32 can be, become such, NaN with their
+// signs and payloads.
 //
 // Everything is checked before the first element is changed, also the checksum, if the file has one, by a first pass over
 // all of its data, and of its metadata: after a FormatError nothing has changed. A file that changes, or that cannot be read
