@@ -26,6 +26,12 @@ All tables are on 2 MiB pages where there are such, and so is what NumPy and PyT
 for themselves, above all dense gradients: with GLIBC_TUNABLES, unless it is in the environment
 already, though it be empty.
 
+With -cc there are loops in C, too, which know rows of a multiple of 16 floats, check nothing
+and prefetch: into the first- or second-level cache (L1, L2), there for a single use (once) or
+to write, 4 to 32 rows ahead, whole rows or a line of each beside one that is worked on (by
+line), and write results past the caches (past). The three quickest of up to 50 ways take part,
+which is as good as it gets with this memory: what rowvec can be held against.
+
 `
 
 func runPeers(args []string, w, stderr io.Writer, contests []contest, sample time.Duration) int {
@@ -33,6 +39,7 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 	c := comparison{contests: contests, sample: sample}
 	flags := newFlags("bench peers", peersUsage, stderr)
 	name := flags.String("python", "python3", "the Python `interpreter` that has NumPy or PyTorch")
+	cc := flags.String("cc", "", "a C `compiler`, such as cc: loops in C that prefetch in every way, of which the best is a limit")
 	flags.IntVar(&c.Rounds, "rounds", 11, "measure this many `rounds`")
 	flags.IntVar(&c.Workers, "workers", 1, "`threads` of NumPy and PyTorch, goroutines of rowvec's layers")
 	match := matchFlag(flags, "only cases whose name matches `regexp`, such as Gather/vocab=50257")
@@ -52,7 +59,7 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 		return exit(fmt.Errorf("no case matches %q", c.match), stderr)
 	}
 	var err error
-	if c.python, err = startPython(*name, c.Workers); err != nil {
+	if c.python, err = startPython(*name, *cc, c.Workers); err != nil {
 		return exit(err, stderr)
 	}
 	defer c.python.stop()
@@ -72,8 +79,8 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 	fmt.Fprintf(stdout, "%s\n%s\n%s\n%s each, %s\n", c.Host, c.Addresses, c.Python, plural(c.Workers, "thread"), plural(c.Rounds, "round"))
 	layout := block
 	if *brief {
-		layout = lines
-		fmt.Fprintf(stdout, "\n%-*s%8s%10s%11s%8s%9s%8s\n", briefColumns, "", ours, "naive Go", "vek, gonum", "NumPy", "PyTorch", copied)
+		layout = c.lines
+		io.WriteString(stdout, "\n"+c.heading())
 	}
 	show := func(faceOffs []faceOff) error {
 		_, err := io.WriteString(stdout, layout(faceOffs))
@@ -143,6 +150,7 @@ const (
 	ours   = "rowvec"
 	alone  = "rowvec, 1 worker" // where there are more
 	copied = "copy"             // of as many bytes as rowvec moves
+	inC    = "C"                // what sides in C begin with
 
 	streamed = "reading the table 1x/16 queries" // by the sum of vek32: what a search is held against
 )
@@ -399,7 +407,7 @@ func moments(xs []float32) []float32 {
 
 const peersLegend = `
 Ids are fresh in every call, and the table is larger than any cache (cold) or in one (held); or
-they are the same each time (warm). naive Go, vek32, gonum and copy have one thread always.
+they are the same each time (warm). naive Go, vek32, gonum, C and copy have one thread always.
 copy moves as many bytes as rowvec has to, in and out, one behind the other; in training those
 of a row that is updated count once, however often it occurs. All other sides have computed the
 same as rowvec: of a lookup all bits, and nearly the same elsewhere, of random numbers the moments.
@@ -408,13 +416,16 @@ same as rowvec: of a lookup all bits, and nearly the same elsewhere, of random n
 // noise is how far behind rowvec may be and still count as no slower.
 const noise = 0.03
 
-// behind says in which cases rowvec is slower than somebody else, or than one worker of its own.
+// limit is how far behind the best loop in C rowvec may be and still count as at the limit.
+const limit = 0.15
+
+// behind says in which cases rowvec is slower than somebody else, or than one worker of its own, and how far from the limit it is.
 func (c *comparison) behind() string {
 	var b strings.Builder
 	n := 0
 	for _, f := range c.Results {
 		for _, e := range f.Sides[1:] {
-			if e.Side == copied || e.Side == streamed || strings.HasPrefix(e.Side, ours) && e.Side != alone {
+			if isOf(e, inC) || e.Side == copied || e.Side == streamed || strings.HasPrefix(e.Side, ours) && e.Side != alone {
 				continue
 			}
 			if n++; e.Times < 1-noise {
@@ -422,37 +433,96 @@ func (c *comparison) behind() string {
 			}
 		}
 	}
-	if b.Len() == 0 {
-		return fmt.Sprintf("\nrowvec is slower in none of %s.\n", plural(n, "comparison"))
+	text := fmt.Sprintf("\nrowvec is slower in none of %s.\n", plural(n, "comparison"))
+	if b.Len() > 0 {
+		text = fmt.Sprintf("\nOf %s, rowvec is slower in:\n%s", plural(n, "comparison"), b.String())
 	}
-	return fmt.Sprintf("\nOf %s, rowvec is slower in:\n%s", plural(n, "comparison"), b.String())
+	return text + c.beyondLimit()
+}
+
+// beyondLimit says in which cases the best loop in C is quicker than rowvec by more than the limit allows.
+func (c *comparison) beyondLimit() string {
+	var b strings.Builder
+	n := 0
+	for _, f := range c.Results {
+		times := f.best(inC)
+		if math.IsInf(times, 1) {
+			continue
+		}
+		if n++; times < 1/(1+limit) {
+			fmt.Fprintf(&b, "  %s %s: %s\n", f.Kernel, short.Replace(f.Shape), figure(times))
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case b.Len() == 0:
+		return fmt.Sprintf("\nThe best loop in C is more than %.0f percent quicker in none of %s.\n", 100*limit, plural(n, "case"))
+	}
+	return fmt.Sprintf("\nOf %s, the best loop in C is more than %.0f percent quicker in:\n%s", plural(n, "case"), 100*limit, b.String())
+}
+
+// isOf says whether a side is one of a library, or of several.
+func isOf(e entry, libraries ...string) bool {
+	name, _, _ := strings.Cut(strings.ReplaceAll(e.Side, ",", " "), " ")
+	return slices.Contains(libraries, name)
+}
+
+// best returns the least multiple of rowvec's time that a side of some libraries takes; infinite if there is none.
+func (f *faceOff) best(libraries ...string) float64 {
+	best := math.Inf(1)
+	for _, e := range f.Sides[1:] {
+		if isOf(e, libraries...) {
+			best = min(best, e.Times)
+		}
+	}
+	return best
 }
 
 const briefColumns = 48
 
-// lines returns a line for each case: rowvec's time, and behind it the times of naive Go, of the best of vek and gonum, of
-// NumPy and of PyTorch, and of a copy, as multiples of it.
-func lines(all []faceOff) string {
+// column is one of the table of -brief.
+type column struct {
+	title     string
+	width     int
+	libraries []string
+}
+
+// columns returns those behind rowvec's time.
+func (c *comparison) columns() []column {
+	all := []column{
+		{"naive Go", 10, []string{"naive"}},
+		{"vek, gonum", 11, []string{"vek32", "gonum"}},
+		{"NumPy", 8, []string{"NumPy"}},
+		{"PyTorch", 9, []string{"torch"}},
+	}
+	if c.Python.C != "" {
+		all = append(all, column{inC, 8, []string{inC}})
+	}
+	return append(all, column{copied, 8, []string{copied}})
+}
+
+// heading returns what stands above lines.
+func (c *comparison) heading() string {
+	text := fmt.Sprintf("%-*s%8s", briefColumns, "", ours)
+	for _, column := range c.columns() {
+		text += fmt.Sprintf("%*s", column.width, column.title)
+	}
+	return text + "\n"
+}
+
+// lines returns a line for each case: rowvec's time, and behind it that of the best of others in each column, as a multiple of it.
+func (c *comparison) lines(all []faceOff) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, ns per %s\n", all[0].contest.title, all[0].Unit)
 	for _, f := range all {
 		fmt.Fprintf(&b, "  %-*s%8s", briefColumns-2, strings.Join(slices.DeleteFunc(f.shape.labels(), isEmpty), ", "), figure(f.Sides[0].NS))
-		for _, library := range []struct {
-			names []string
-			width int // of its column
-		}{{[]string{"naive"}, 10}, {[]string{"vek32", "gonum"}, 11}, {[]string{"NumPy"}, 8}, {[]string{"torch"}, 9}, {[]string{copied}, 8}} {
-			best := math.Inf(1)
-			for _, e := range f.Sides[1:] {
-				name, _, _ := strings.Cut(strings.ReplaceAll(e.Side, ",", " "), " ")
-				if slices.Contains(library.names, name) {
-					best = min(best, e.Times)
-				}
-			}
+		for _, column := range c.columns() {
 			cell := "-"
-			if !math.IsInf(best, 1) {
-				cell = figure(best)
+			if times := f.best(column.libraries...); !math.IsInf(times, 1) {
+				cell = figure(times)
 			}
-			fmt.Fprintf(&b, "%*s", library.width, cell)
+			fmt.Fprintf(&b, "%*s", column.width, cell)
 		}
 		b.WriteByte('\n')
 	}

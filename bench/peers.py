@@ -1,10 +1,12 @@
-"""NumPy and PyTorch, each in its best forms, as the peers of `go run ./bench peers`.
+"""NumPy and PyTorch, each in its best forms, and loops in C, as the peers of `go run ./bench peers`.
 
 bench/peers.go starts this program, tells it on standard input what to do, and reads its answers from standard output.
 A message is a line of JSON, with "bytes" raw bytes behind it where it has such a field. In this order:
 
-    {"threads": 1, "bytes": n}       and float32 numbers, which all memory is filled with. The answer says what there
-                                     is: {"python": "3.11.2", "numpy": "1.24.2", "torch": "", "missing": ["torch: .."]}
+    {"threads": 1, "loops": "", "bytes": n}
+                                     and float32 numbers, which all memory is filled with; loops is the file of
+                                     loops/loops.c compiled, if there is one. The answer says what there is:
+                                     {"python": "3.11.2", "numpy": "1.24.2", "torch": "", "missing": ["torch: .."]}
     {"do": "prepare", "kernel": ..}  with the shape, and int64 ids: "lists" times as many as one call takes. The answer
                                      names what can do the job: {"sides": [..]}
     {"do": "result", "side": ..}     does it once, on the first list of ids. The answer is {"bytes": n} and what came
@@ -19,10 +21,11 @@ A message is a line of JSON, with "bytes" raw bytes behind it where it has such 
 
 Where something goes wrong, the answer is {"error": ".."}. The end of the input is the end of the program.
 
-Inputs and outputs live on 2 MiB pages, where the system has such, and NumPy and PyTorch share them. What either makes
+Inputs and outputs live on 2 MiB pages, where the system has such, and all sides share them. What either makes
 for itself comes from its own allocator. Without NumPy or without PyTorch, the other one is left.
 """
 
+import ctypes
 import gc
 import json
 import math
@@ -91,7 +94,7 @@ class Memory:
 class Job:
     """One job: its memory, as either library sees it, and the sides that can do it."""
 
-    def __init__(self, memory, message, ids):
+    def __init__(self, memory, loops, message, ids):
         self.memory = memory
         for key in ("kernel", "vocab", "dim", "ids", "seq", "n", "lists"):
             setattr(self, key, message[key])
@@ -143,6 +146,15 @@ class Job:
             for name, loop, *more in sides(self, lib, v):
                 result, restart = more + [None] * (2 - len(more))
                 self.sides[name] = SimpleNamespace(lib=lib, view=v, loop=loop, result=result, restart=restart)
+        if loops is None:
+            return
+
+        def result(_):
+            out = getattr(v, self.written)
+            return out[v.lists[0]] if self.chosen else out
+        numbered = SimpleNamespace(lists=range(max(self.lists, 1)))
+        for name, loop in loops.sides(self, ids):
+            self.sides[name] = SimpleNamespace(lib=loops, view=numbered, loop=loop, result=result, restart=None)
 
     def fill(self):
         for name, shape in self.shapes.items():
@@ -177,6 +189,72 @@ class Job:
             begin = time.perf_counter_ns()
             side.loop(picked)
             return time.perf_counter_ns() - begin
+
+
+class Loops:
+    """The loops of loops/loops.c, which has what its integers mean: a job's sides are the few quickest of all ways to prefetch.
+
+    They are called C, and then into which cache rows are prefetched, how many ahead, "by line" if not a row at a time, and
+    "past" if results are written past the caches. What they loop over is numbers of lists of ids.
+    """
+
+    kernels = ["Gather", "Embed", "ScatterAdd", "BagSum", "BagSumWeighted", "AddScaled"]
+    into = ["plain", "L1", "L2", "once", "write"]
+    block = 16  # floats that rows have a multiple of
+    ahead = [4, 8, 16, 32]
+    trials, trial, chosen = 5, 1 << 20, 3  # each of so many floats; the sides that come of them
+
+    class Job(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_int64) for name in ("kernel", "dim", "ids", "seq", "n", "lists")] + [
+            (name, ctypes.c_void_p) for name in ("table", "rows", "positions", "weights", "x", "y")] + [
+            ("scale", ctypes.c_float)]
+
+    class Way(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_int64) for name in ("into", "ahead", "by_line", "past")]
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+
+    def ways(self, kernel):
+        """Returns each way with its name."""
+        stores = kernel in ("Gather", "Embed")
+        pasts = [0, 1] if stores and self.library.can_write_past() else [0]
+        all = [(0, 0, 0, past) for past in pasts]
+        if kernel != "AddScaled":
+            all += [(into, ahead, by_line, past) for into in (1, 2, 4 if kernel == "ScatterAdd" else 3) for ahead in self.ahead
+                    for by_line in ([0] if kernel.startswith("Bag") else [0, 1]) for past in pasts]
+        return {"C, " + self.into[into] + (" %d" % ahead if ahead else "") + " by line" * by_line + ", past" * past:
+                self.Way(into, ahead, by_line, past) for into, ahead, by_line, past in all}
+
+    def sides(self, job, ids):
+        if job.kernel not in self.kernels or (job.ids if job.n == 0 else job.n) < 2 * self.block or job.dim % self.block:
+            return []
+        c = self.Job(self.kernels.index(job.kernel), job.dim, job.ids, job.seq, job.n, job.lists if ids else 0, scale=job.scale)
+        for name, room in job.room.items():
+            if hasattr(c, name):
+                setattr(c, name, self.address(room))
+        lists, run = ctypes.c_void_p(self.address(ids) if ids else None), self.library.run
+
+        def side(way):
+            c, w = ctypes.byref(job.c), ctypes.byref(way)
+            return lambda numbers: nothing(
+                run(c, w, lists, ctypes.c_int64(numbers[0] if numbers else 0), ctypes.c_int64(len(numbers))))
+        job.c, job.raw = c, ids  # which have to live as long as sides
+        sides = {name: side(way) for name, way in self.ways(job.kernel).items()}
+        took = {name: [] for name in sides}
+        first, calls = 0, max(1, self.trial // max(job.ids * job.dim, job.n))
+        for _ in range(self.trials):
+            for name, loop in sides.items():
+                begin = time.perf_counter_ns()
+                loop(range(first, first + calls))
+                took[name].append(time.perf_counter_ns() - begin)
+                first += calls
+        quickest = sorted(sides, key=lambda name: sorted(took[name])[self.trials // 2])[:self.chosen]
+        return [(name, sides[name]) for name in quickest]
+
+    @staticmethod
+    def address(room):
+        return ctypes.addressof(ctypes.c_char.from_buffer(room))
 
 
 class SkipGram:
@@ -931,6 +1009,7 @@ def main():
     np, torch = load("numpy", missing), load("torch", missing)
     if torch is not None:
         torch.set_num_threads(hello["threads"])
+    loops = Loops(hello["loops"]) if hello.get("loops") else None
     send({
         "python": platform.python_version(),
         "numpy": np.__version__ if np is not None else "",
@@ -949,7 +1028,7 @@ def main():
             if do == "prepare":
                 job = None  # before its memory grows
                 gc.collect()
-                job = Job(memory, message, raw)
+                job = Job(memory, loops, message, raw)
                 send({"sides": list(job.sides)})
             elif do == "result":
                 out = job.once(message["side"])

@@ -20,7 +20,7 @@ import (
 var findPython = sync.OnceValues(func() (*python, error) {
 	var errs []error
 	for _, name := range []string{"python3", "/usr/bin/python3", "python"} {
-		p, err := startPython(name, 1)
+		p, err := startPython(name, "", 1)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -45,6 +45,16 @@ func pythonWithNumPy(t *testing.T) (path string, pyTorch bool) {
 		t.Skipf("NOT TESTED: the peers in Python, for there is no Python with NumPy:\n%v", err)
 	}
 	return p.command.Path, p.PyTorch != ""
+}
+
+// compiler returns the name of a C compiler.
+func compiler(t *testing.T) string {
+	t.Helper()
+	const cc = "cc"
+	if _, err := exec.LookPath(cc); err != nil {
+		t.Skipf("NOT TESTED: the loops in C, for there is no compiler: %v", err)
+	}
+	return cc
 }
 
 // smallContests are all contests in a small space.
@@ -139,6 +149,85 @@ func TestPeersBrief(t *testing.T) {
 	}
 	if n != want {
 		t.Errorf("%d lines, want one for each of %d cases:\n%s", n, want, out)
+	}
+}
+
+// TestPeersInC compares what comes out of loops in C, in all ways to prefetch, with what comes out of rowvec.
+func TestPeersInC(t *testing.T) {
+	path, _ := pythonWithNumPy(t)
+	cc := compiler(t)
+	const quickest = "trials, trial, chosen = 5, 1 << 20, 3"
+	all := pythonThat(t, path, hide("torch"), quickest, "trials, trial, chosen = 1, 1, 99")
+	status, out, errs := runSmallPeers("-cc", cc, "-python", all, "-json", "-match", "^(Gather|Embed|ScatterAdd|Bag.*|AddScaled)/")
+	var c comparison
+	if status != 0 || json.Unmarshal([]byte(out), &c) != nil || c.Python.C == "" {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	ways := map[string]int{}
+	for _, r := range c.Results {
+		n := 0
+		for _, e := range r.Sides {
+			if isOf(e, inC) {
+				n++
+			}
+		}
+		ways[r.Kernel] = max(ways[r.Kernel], n)
+	}
+	stores := 1
+	if ways["Gather"] > 25 { // those past the caches, which not every processor has
+		stores = 2
+	}
+	for kernel, want := range map[string]int{
+		"Gather": 25 * stores, "Embed": 25 * stores, "ScatterAdd": 25, "BagSum": 13, "BagSumWeighted": 13, "AddScaled": 1, "BagMax": 0,
+	} {
+		if ways[kernel] != want {
+			t.Errorf("%s in C in %d ways, want %d", kernel, ways[kernel], want)
+		}
+	}
+
+	status, out, errs = runSmallPeers("-cc", cc, "-python", path, "-brief", "-match", "^(Gather|AddScaled)/")
+	if head, _, _ := strings.Cut(out, "Gather,"); status != 0 || !strings.Contains(head, "\nC: ") || !strings.Contains(head, "PyTorch       C    copy\n") ||
+		!strings.Contains(out, "the best loop in C") && !strings.Contains(out, "The best loop in C") {
+		t.Errorf("exit status %d, %s, %s", status, out, errs)
+	}
+	for _, x := range []struct{ match, old, new, want string }{
+		{"^ScatterAdd/", "self.kernels.index(job.kernel)", "0", "has"},
+		{"^BagSum/", "numbers[0] if numbers else 0", "numbers[0] + 1 if numbers else 0", ": C, "},
+		{"^Embed/", "scale=job.scale", "scale=1", ": C, "},
+	} {
+		status, _, errs := runSmallPeers("-cc", cc, "-match", x.match, "-python", pythonThat(t, path, hide("torch"), x.old, x.new))
+		if status != 1 || !strings.Contains(errs, x.want) {
+			t.Errorf("%s: exit status %d, %s", x.new, status, errs)
+		}
+	}
+	for cc, want := range map[string]string{"compiler-of-nowhere": "compiler-of-nowhere", path: "-O3"} {
+		if status, _, errs := runSmallPeers("-cc", cc, "-python", path); status != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit status %d, %s", cc, status, errs)
+		}
+	}
+}
+
+// TestLimit has loops in C that are a little quicker, much quicker and slower.
+func TestLimit(t *testing.T) {
+	against := func(times ...float64) string {
+		var c comparison
+		for _, x := range times {
+			c.Results = append(c.Results, faceOff{Kernel: "Gather", Shape: "dim=16", Sides: []entry{{ours, 1, 1}, {"C, plain", 9, 9}, {"C, L2 4", x, x}}})
+		}
+		c.Results = append(c.Results, faceOff{Sides: []entry{{ours, 1, 1}, {"Cython", 0.1, 0.1}}})
+		return c.beyondLimit()
+	}
+	for _, x := range []struct {
+		times []float64
+		want  string
+	}{
+		{nil, ""},
+		{[]float64{0.9, 2}, "\nThe best loop in C is more than 15 percent quicker in none of 2 cases.\n"},
+		{[]float64{0.86, 2}, "\nOf 2 cases, the best loop in C is more than 15 percent quicker in:\n  Gather dim=16: 0.860\n"},
+	} {
+		if got := against(x.times...); got != x.want {
+			t.Errorf("%v: %q, want %q", x.times, got, x.want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,11 @@ import (
 //
 //go:embed peers.py
 var peersScript string
+
+// loopsSource is what peersScript has in C.
+//
+//go:embed loops/loops.c
+var loopsSource string
 
 // python is a process that runs peersScript.
 type python struct {
@@ -35,6 +41,7 @@ type pythonInfo struct {
 	Python  string   `json:"python"`
 	NumPy   string   `json:"numpy"`   // empty if it is missing
 	PyTorch string   `json:"pytorch"` // likewise
+	C       string   `json:"c"`       // the compiler, likewise
 	Missing []string `json:"-"`       // and why
 }
 
@@ -47,12 +54,16 @@ func (p pythonInfo) String() string {
 			s += ", " + library[0] + " " + library[1]
 		}
 	}
+	if p.C != "" {
+		s += "\nC: " + p.C
+	}
 	return s
 }
 
 // request is what python is told, in front of the raw bytes that it may need.
 type request struct {
 	Threads int     `json:"threads,omitempty"`
+	Loops   string  `json:"loops,omitempty"`
 	Do      string  `json:"do,omitempty"`
 	Kernel  string  `json:"kernel"`
 	Vocab   int     `json:"vocab"`
@@ -85,13 +96,26 @@ type answer struct {
 	Bytes   int      `json:"bytes"`
 }
 
-// startPython starts the interpreter called name. It is an error if that has neither NumPy nor PyTorch.
-func startPython(name string, threads int) (*python, error) {
+// startPython starts the interpreter called name, with loops that the C compiler called cc makes unless that is "". It is an
+// error if it has neither NumPy nor PyTorch.
+func startPython(name, cc string, threads int) (*python, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return nil, fmt.Errorf("no Python to compare with: %w (-python names another)", err)
 	}
 	p := &python{command: exec.Command(path, "-c", peersScript)}
+	hello := request{Threads: threads}
+	if cc != "" {
+		dir, err := os.MkdirTemp("", "rowvec-loops-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir) // what has been loaded stays
+		hello.Loops = filepath.Join(dir, "loops.so")
+		if p.C, err = compile(cc, hello.Loops); err != nil {
+			return nil, err
+		}
+	}
 	p.command.Env = pythonEnv(os.Environ(), threads)
 	p.command.Stderr = &p.stderr
 	if p.to, err = p.command.StdinPipe(); err != nil {
@@ -105,18 +129,34 @@ func startPython(name string, threads int) (*python, error) {
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("no Python to compare with: %w (-python names another)", err)
 	}
-	a, err := p.ask(request{Threads: threads}, numbers())
+	a, err := p.ask(hello, numbers())
 	if err != nil {
 		p.stop()
 		return nil, err
 	}
-	p.pythonInfo = pythonInfo{a.Python, a.NumPy, a.Torch, a.Missing}
+	p.Python, p.NumPy, p.PyTorch, p.Missing = a.Python, a.NumPy, a.Torch, a.Missing
 	if a.NumPy == "" && a.Torch == "" {
 		p.stop()
 		return nil, fmt.Errorf("%s (Python %s) has nothing to compare with: %s (Debian has python3-numpy and "+
 			"python3-torch; -python names another interpreter)", path, a.Python, strings.Join(a.Missing, "; "))
 	}
 	return p, nil
+}
+
+// compile makes loopsSource a library for this very processor, and returns which compiler that was.
+func compile(cc, library string) (version string, err error) {
+	text, err := exec.Command(cc, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("no C compiler: %w (-cc names another)", err)
+	}
+	command := exec.Command(cc, "-O3", "-march=native", "-fno-tree-loop-distribute-patterns", // no memcpy in place of a loop
+		"-shared", "-fPIC", "-x", "c", "-o", library, "-")
+	command.Stdin = strings.NewReader(loopsSource)
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", command, err, out)
+	}
+	version, _, _ = strings.Cut(string(text), "\n")
+	return version, nil
 }
 
 // pythonEnv adds what makes sides alike: the number of threads, and 2 MiB pages for what NumPy and PyTorch allocate. Who

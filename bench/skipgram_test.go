@@ -284,7 +284,7 @@ func TestSkipGramPyTorch(t *testing.T) {
 	if !pyTorch {
 		t.Skip("NOT TESTED: skip-gram in PyTorch, for there is none")
 	}
-	p, err := startPython(path, 1)
+	p, err := startPython(path, "", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
