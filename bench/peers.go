@@ -26,11 +26,11 @@ All tables are on 2 MiB pages where there are such, and so is what NumPy and PyT
 for themselves, above all dense gradients: with GLIBC_TUNABLES, unless it is in the environment
 already, though it be empty.
 
-With -cc there are loops in C, too, which know rows of a multiple of 16 floats, check nothing
-and prefetch: into the first- or second-level cache (L1, L2), there for a single use (once) or
-to write, 4 to 32 rows ahead, whole rows or a line of each beside one that is worked on (by
-line), and write results past the caches (past). The three quickest of up to 50 ways take part,
-which is as good as it gets with this memory: what rowvec can be held against.
+With -cc there are loops in C, too, which check nothing and know rows of a multiple of 16 floats
+only. They do not prefetch (plain), or do so into the first- or second-level cache (L1, L2), for
+a single use (once) or to write, 4 to 32 rows ahead, whole rows or a line of one beside each line
+that is worked on (by line); and write results of 4 MiB or more past the caches (past). The three
+quickest of up to 50 ways take part: what this processor and this memory give to a loop.
 
 `
 

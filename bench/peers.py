@@ -203,6 +203,7 @@ class Loops:
     block = 16  # floats that rows have a multiple of
     ahead = [4, 8, 16, 32]
     trials, trial, chosen = 5, 1 << 20, 3  # each of so many floats; the sides that come of them
+    large = 4 << 20  # bytes of a result that no cache holds for those who read it, and that may be written past them
 
     class Job(ctypes.Structure):
         _fields_ = [(name, ctypes.c_int64) for name in ("kernel", "dim", "ids", "seq", "n", "lists")] + [
@@ -215,10 +216,11 @@ class Loops:
     def __init__(self, path):
         self.library = ctypes.CDLL(path)
 
-    def ways(self, kernel):
+    def ways(self, job):
         """Returns each way with its name."""
-        stores = kernel in ("Gather", "Embed")
-        pasts = [0, 1] if stores and self.library.can_write_past() else [0]
+        kernel = job.kernel
+        large = kernel in ("Gather", "Embed") and FLOAT * job.ids * job.dim >= self.large
+        pasts = [0, 1] if large and self.library.can_write_past() else [0]
         all = [(0, 0, 0, past) for past in pasts]
         if kernel != "AddScaled":
             all += [(into, ahead, by_line, past) for into in (1, 2, 4 if kernel == "ScatterAdd" else 3) for ahead in self.ahead
@@ -240,7 +242,7 @@ class Loops:
             return lambda numbers: nothing(
                 run(c, w, lists, ctypes.c_int64(numbers[0] if numbers else 0), ctypes.c_int64(len(numbers))))
         job.c, job.raw = c, ids  # which have to live as long as sides
-        sides = {name: side(way) for name, way in self.ways(job.kernel).items()}
+        sides = {name: side(way) for name, way in self.ways(job).items()}
         took = {name: [] for name in sides}
         first, calls = 0, max(1, self.trial // max(job.ids * job.dim, job.n))
         for _ in range(self.trials):

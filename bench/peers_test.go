@@ -156,8 +156,7 @@ func TestPeersBrief(t *testing.T) {
 func TestPeersInC(t *testing.T) {
 	path, _ := pythonWithNumPy(t)
 	cc := compiler(t)
-	const quickest = "trials, trial, chosen = 5, 1 << 20, 3"
-	all := pythonThat(t, path, hide("torch"), quickest, "trials, trial, chosen = 1, 1, 99")
+	all := pythonThat(t, path, hide("torch"), "    def ways(self, job):", "    trials, trial, chosen, large = 1, 1, 99, 0\n\n    def ways(self, job):")
 	status, out, errs := runSmallPeers("-cc", cc, "-python", all, "-json", "-match", "^(Gather|Embed|ScatterAdd|Bag.*|AddScaled)/")
 	var c comparison
 	if status != 0 || json.Unmarshal([]byte(out), &c) != nil || c.Python.C == "" {

@@ -81,8 +81,8 @@ INLINE void prefetch_row(const float *row, int64_t dim, enum into into) {
 }
 
 // far is the row of the id that is so many ahead; behind the last one, that of the last.
-INLINE const float *far(const struct job *j, const int64_t *ids, int64_t i, int64_t ahead) {
-	return j->table + ids[i + ahead < j->ids ? i + ahead : j->ids - 1] * j->dim;
+INLINE const float *far(const struct job j, const int64_t *ids, int64_t i, int64_t ahead) {
+	return j.table + ids[i + ahead < j.ids ? i + ahead : j.ids - 1] * j.dim;
 }
 
 // block does what a kernel does with BLOCK floats of a row.
@@ -97,26 +97,26 @@ INLINE void block(enum kernel kernel, float *row, float *out, const float *posit
 
 // by_rows is GATHER, EMBED and SCATTER_ADD: out[i] = table[ids[i]], out[i] = table[ids[i]]*scale + positions[i%seq],
 // table[ids[i]] += out[i].
-INLINE void by_rows(const struct job *j, const int64_t *ids, enum kernel kernel, enum into into, int64_t ahead, int by_line, int past) {
-	const int64_t dim = j->dim, n = j->ids;
+INLINE void by_rows(const struct job j, const int64_t *ids, enum kernel kernel, enum into into, int64_t ahead, int by_line, int past) {
+	const int64_t dim = j.dim, n = j.ids;
 	for (int64_t i = 0; i < ahead && i < n; i++)
-		prefetch_row(j->table + ids[i] * dim, dim, into);
-	const float *position = j->positions;
-	for (int64_t i = 0, left = j->seq; i < n; i++) {
-		float *row = j->table + ids[i] * dim, *out = j->rows + i * dim;
+		prefetch_row(j.table + ids[i] * dim, dim, into);
+	const float *position = j.positions;
+	for (int64_t i = 0, left = j.seq; i < n; i++) {
+		float *row = j.table + ids[i] * dim, *out = j.rows + i * dim;
 		const float *next = far(j, ids, i, ahead);
 		if (!by_line)
 			prefetch_row(next, dim, into);
 		for (int64_t k = 0; k < dim; k += BLOCK) {
 			if (by_line)
 				prefetch(next + k, into);
-			block(kernel, row + k, out + k, position + k, j->scale, past);
+			block(kernel, row + k, out + k, position + k, j.scale, past);
 		}
 		if (kernel == EMBED) {
 			position += dim;
 			if (--left == 0) {
-				position = j->positions;
-				left = j->seq;
+				position = j.positions;
+				left = j.seq;
 			}
 		}
 	}
@@ -126,43 +126,49 @@ INLINE void by_rows(const struct job *j, const int64_t *ids, enum kernel kernel,
 #endif
 }
 
-// panel sums width floats of all rows of a bag in registers.
-INLINE void panel(const struct job *j, const int64_t *ids, int64_t first, int64_t column, int width, int weighted, enum into into, int64_t ahead) {
+// panel sums width floats, from a column on, of all rows of a bag in registers. The ids of the bag are those from i on.
+INLINE void panel(const struct job j, const int64_t *ids, int64_t i, float *out, int64_t column, int width, int weighted, enum into into,
+	int64_t ahead) {
 	vec sum[PANEL / LANES];
+#pragma GCC unroll 16
 	for (int v = 0; v < width / LANES; v++)
 		sum[v] = (vec){0};
-	for (int64_t i = first; i < first + j->seq; i++) {
-		const float *row = j->table + ids[i] * j->dim + column;
+	for (int64_t end = i + j.seq; i < end; i++) {
+		const float *row = j.table + ids[i] * j.dim + column;
 		if (column == 0)
-			prefetch_row(far(j, ids, i, ahead), j->dim, into);
+			prefetch_row(far(j, ids, i, ahead), j.dim, into);
+#pragma GCC unroll 16
 		for (int v = 0; v < width / LANES; v++) {
 			vec of = load(row + v * LANES);
 			if (weighted)
-				of *= j->weights[i];
+				of *= j.weights[i];
 			sum[v] += of;
 		}
 	}
+#pragma GCC unroll 16
 	for (int v = 0; v < width / LANES; v++)
-		store(j->rows + first / j->seq * j->dim + column + v * LANES, sum[v], 0);
+		store(out + column + v * LANES, sum[v], 0);
 }
 
 // by_bags is BAG_SUM and BAG_SUM_WEIGHTED: out[b] is the sum of the rows of the ids b*seq to (b+1)*seq - 1.
-INLINE void by_bags(const struct job *j, const int64_t *ids, int weighted, enum into into, int64_t ahead) {
-	for (int64_t i = 0; i < ahead && i < j->ids; i++)
-		prefetch_row(j->table + ids[i] * j->dim, j->dim, into);
-	for (int64_t first = 0; first < j->ids; first += j->seq) {
+INLINE void by_bags(const struct job j, const int64_t *ids, int weighted, enum into into, int64_t ahead) {
+	for (int64_t i = 0; i < ahead && i < j.ids; i++)
+		prefetch_row(j.table + ids[i] * j.dim, j.dim, into);
+	float *out = j.rows;
+	for (int64_t i = 0; i < j.ids; i += j.seq, out += j.dim) {
 		int64_t column = 0;
-		for (; column + PANEL <= j->dim; column += PANEL)
-			panel(j, ids, first, column, PANEL, weighted, into, ahead);
-		for (; column < j->dim; column += BLOCK)
-			panel(j, ids, first, column, BLOCK, weighted, into, ahead);
+		for (; column + PANEL <= j.dim; column += PANEL)
+			panel(j, ids, i, out, column, PANEL, weighted, into, ahead);
+		for (; column < j.dim; column += BLOCK)
+			panel(j, ids, i, out, column, BLOCK, weighted, into, ahead);
 	}
 }
 
 // add_scaled is ADD_SCALED: y += scale*x.
-static void add_scaled(const struct job *j) {
-	for (int64_t k = 0; k < j->n; k += LANES)
-		store(j->y + k, load(j->y + k) + j->scale * load(j->x + k), 0);
+static void add_scaled(const struct job j) {
+#pragma GCC unroll 4
+	for (int64_t k = 0; k < j.n; k += LANES)
+		store(j.y + k, load(j.y + k) + j.scale * load(j.x + k), 0);
 }
 
 // Each way has a loop of its own: where to prefetch, and past which caches to write, is part of an instruction.
@@ -188,10 +194,11 @@ static void add_scaled(const struct job *j) {
 #define WEIGHTED(into) by_bags(j, ids, 1, into, w->ahead)
 
 // run does a job for some lists of ids, from one of them on and around.
-void run(const struct job *j, const struct way *w, const int64_t *lists, int64_t first, int64_t calls) {
+void run(const struct job *job, const struct way *w, const int64_t *lists, int64_t first, int64_t calls) {
+	const struct job j = *job; // which no store can change
 	for (int64_t c = first; c < first + calls; c++) {
-		const int64_t *ids = lists + (j->lists ? c % j->lists : 0) * j->ids;
-		switch (j->kernel) {
+		const int64_t *ids = lists + (j.lists ? c % j.lists : 0) * j.ids;
+		switch (j.kernel) {
 		case GATHER: EACH_INTO(GATHERED) break;
 		case EMBED: EACH_INTO(EMBEDDED) break;
 		case SCATTER_ADD: EACH_INTO(SCATTERED) break;
