@@ -273,6 +273,40 @@ func TestBagsBlocks(t *testing.T) {
 	})
 }
 
+// TestBagsPanels has how many rows of a bag are done at a time by panels: of a chunk of ids from position 5 on.
+func TestBagsPanels(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, ahead, ids, bags int
+			bytes                  uint64 // of the table
+			piece                  int
+		}{
+			{96, 8, 100, 10, 64 << 20, 0}, {97, 8, 100, 10, 64 << 20, 100}, {97, 0, 100, 10, 64 << 20, 0}, // panelLeast
+			{127, 8, 29, 10, 64 << 20, 0}, {127, 8, 30, 10, 64 << 20, 30}, {129, 8, 30, 10, 1 << 20, 30}, // panelBag
+			{128, 8, 79, 10, 32<<20 + 1, 0}, {128, 8, 80, 10, 32<<20 + 1, 80}, {128, 8, 80, 10, 32 << 20, 0}, // wholeBag
+			{128, 8, 199, 10, 32 << 20, 0}, {128, 8, 200, 10, 32 << 20, 200}, // panelBlockBag
+			{256, 8, 4000, 10, 64 << 20, 4000}, {320, 8, 4000, 10, 64 << 20, 16}, {320, 8, 30, 10, 64 << 20, 16}, // panelFew
+			{383, 8, 4000, 10, 64 << 20, 4000}, {384, 8, 4000, 10, 64 << 20, 16}, // panelWhole
+			{385, 8, 161, 10, 64 << 20, 0}, {385, 8, 160, 10, 64 << 20, 160}, // panelIDs
+			{1024, 8, 300, 10, 64 << 20, 16}, {1088, 8, 300, 10, 64 << 20, 15}, {2048, 8, 300, 10, 64 << 20, 8}, // panelElements
+			{2047, 8, 81, 10, 64 << 20, 0}, {2047, 8, 80, 10, 64 << 20, 80},
+			{3072, 8, 300, 10, 64 << 20, 5}, {3136, 8, 300, 10, 64 << 20, 0}, {3073, 8, 30, 10, 64 << 20, 0}, // panelMost
+		} {
+			a := bagArgs{cols: c.cols, ahead: c.ahead, next: 5, stop: 5 + c.ids, bags: c.bags, limit: c.bytes, tableStride: 1}
+			want := c.piece
+			if w != byAVX2 {
+				want = 0
+			}
+			if got := a.panelPiece(); got != want {
+				t.Errorf("%+v: %d rows, want %d", c, got, want)
+			}
+			if a.partial = true; a.panelPiece() != 0 {
+				t.Errorf("%+v: by panels, though part of the bag has been done", c)
+			}
+		}
+	})
+}
+
 // TestGoesAbreast has the rows and the ids from which on rows come four abreast, and up to which.
 func TestGoesAbreast(t *testing.T) {
 	for variable, value := range map[*int]int{

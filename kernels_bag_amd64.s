@@ -6,7 +6,7 @@
 
 // Kernels of bags walk the rows of bagArgs by blocks of columns, from left to right, each block by the bags, and each bag
 // by its ids, whose rows are added up in registers. Most of long rows is done before, with the sums in memory, LONG_BAGS, or in
-// wider blocks, HELD_BAGS.
+// wider blocks, HELD_BAGS; or all of them with the blocks of each bag behind one another, PANELS.
 //
 // Registers:
 //	BX   arguments                       R9   number of the id
@@ -19,9 +19,9 @@
 //	K1   lanes of the tail (AVX-512)
 //
 // A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so, and those of HELD_BAGS up to 24. What is
-// left of the rows is done as a block of half as many, and so on down to one, by the bits of the number of columns; and then a
-// tail, with AVX2 as 4, 2 and 1 floats, with AVX-512 as one masked vector; or all of it as BAGS_ENDS. No byte outside the rows
-// is touched.
+// left of the rows is done as BAGS_ENDS or ENDS_AVX2 have it, or, where it is a power of two with AVX2, as a block of as many; or, with
+// AVX-512, as a block of half as many, and so on down to one, by the bits of the number of columns, and then one masked vector. No byte
+// outside the rows is touched.
 //
 // Blocks of four and eight vectors are done in the order of MIXED in rows_amd64.h, but spans of long rows from left to
 // right. ns per id in bags of 3, 10 and 50 from left to right and so: 1,000,000 x 64 with AVX2 22.4 and 16.2, 19.8 and 15.0,
@@ -100,6 +100,12 @@ start: \
 	JEQ  store;                   \
 	NUMBER(R13, one, number);     \
 	VECTORS(DIVIDE, DI)
+
+// END_PANEL_SUM is END_SUM behind the last piece of a bag.
+#define END_PANEL_SUM(VECTORS, one, number, store) \
+	CMPQ R13, bagArgs_end(BX);    \
+	JLT  store;                   \
+	END_SUM(VECTORS, one, number, store)
 
 #define NUMBER(end, one, number) \
 	MOVQ end, R12;               \
@@ -184,15 +190,8 @@ ahead: \
 	CMPQ  R9, DX;                    \
 	JLT   ahead
 
-// BAGS does one block, size bytes wide, of all bags. The first block of a row prefetches all of it, but for HELD_BAGS.
-#define BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, bag, anew, start, far, farWide, near, narrow, wide, ended, store) \
-	MOVQ  SI, DI;                       \
-	SUBQ  bagArgs_table(BX), DI;        \
-	ADDQ  bagArgs_dst(BX), DI;          \
-	MOVQ  bagArgs_next(BX), R9;         \
-	XORL  R12, R12;                     \
-bag: \
-	BAG(R12, R13);                      \
+// BLOCK does one block, size bytes wide, of one bag.
+#define BLOCK(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, anew, start, far, farWide, near, narrow, wide, ended, store) \
 	START(VECTORS, anew, start, store); \
 	CMPQ  R9, DX;                       \
 	JGE   near;                         \
@@ -210,7 +209,18 @@ near: \
 ended: \
 	END(VECTORS, one, factor, store);   \
 store: \
-	VECTORS(PUT, DI);                   \
+	VECTORS(PUT, DI)
+
+// BAGS does one block of all bags. The first block of a row prefetches all of it, but for HELD_BAGS.
+#define BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, bag, anew, start, far, farWide, near, narrow, wide, ended, store) \
+	MOVQ  SI, DI;                       \
+	SUBQ  bagArgs_table(BX), DI;        \
+	ADDQ  bagArgs_dst(BX), DI;          \
+	MOVQ  bagArgs_next(BX), R9;         \
+	XORL  R12, R12;                     \
+bag: \
+	BAG(R12, R13);                      \
+	BLOCK(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, anew, start, far, farWide, near, narrow, wide, ended, store); \
 	NEXT_BAG(R12, bag);                 \
 	ADDQ  $size, SI;                    \
 	XORL  DX, DX
@@ -487,7 +497,136 @@ short:
 #define BAGS_Y(VECTORS, LINES, size, START, FACTOR, TERM, END, bag, anew, start, far, farWide, near, narrow, wide, ended, store) \
 	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Y14, X14, bag, anew, start, far, farWide, near, narrow, wide, ended, store)
 
-#define BAGS_AVX2(START, FACTOR, BEGIN, TERM, END, END_LONG) \
+// PANELS, where bagArgs.piece is above 0, does all blocks of as many ids of a bag before the next ones and before the next bag, and each block prefetches its own, six rows ahead. The last block of a row ends where the row does, and does columns once
+// more that were part of the one before, which it may where a bag is one piece.
+#define PANELS(START, FACTOR, TERM, END) \
+	CMPQ    bagArgs_piece(BX), $0;    \
+	JEQ     spans;                    \
+	MOVQ    bagArgs_table(BX), SI;    \
+	MOVQ    bagArgs_dst(BX), DI;      \
+	MOVQ    bagArgs_next(BX), R9;     \
+	MOVL    $6, DX;                   \
+	BAGS_BEGIN(panelsBegin);          \
+	XORL    R12, R12;                 \
+panelBag: \
+	BAG(R12, R13);                    \
+	MOVQ    R13, bagArgs_end(BX);     \
+	MOVB    $0, bagArgs_partial(BX);  \
+panelPiece: \
+	MOVQ    R9, bagArgs_begin(BX);    \
+	MOVQ    bagArgs_piece(BX), R13;   \
+	ADDQ    R9, R13;                  \
+	CMPQ    R13, bagArgs_end(BX);     \
+	CMOVQGT bagArgs_end(BX), R13;     \
+	MOVQ    bagArgs_cols(BX), R12;    \
+	MOVQ    R12, bagArgs_left(BX);    \
+panel: \
+	BLOCK(Y_8, LINES4, 256, START, FACTOR, TERM, END, Y14, X14, anewP8, startP8, farP8, farWideP8, nearP8, narrowP8, wideP8, endedP8, storeP8); \
+	MOVQ    bagArgs_left(BX), R12;    \
+	SUBQ    $64, R12;                 \
+	JLE     panelLast;                \
+	MOVQ    R12, bagArgs_left(BX);    \
+	MOVL    $64, R10;                 \
+	CMPQ    R12, R10;                 \
+	CMOVQGT R10, R12;                 \
+	LEAQ    (SI)(R12*4), SI;          \
+	LEAQ    (DI)(R12*4), DI;          \
+	MOVQ    bagArgs_begin(BX), R9;    \
+	JMP     panel;                    \
+panelLast: \
+	SUBQ    SI, DI;                   \
+	MOVQ    bagArgs_table(BX), SI;    \
+	ADDQ    SI, DI;                   \
+	MOVB    $1, bagArgs_partial(BX);  \
+	CMPQ    R9, bagArgs_end(BX);      \
+	JLT     panelPiece;               \
+	NEXT_BAG(R12, panelBag);          \
+	JMP     done;                     \
+spans:
+
+// ENDS_AVX2 does what is left of rows, fewer than 64 columns that are not a power of two, in one block, with vectors at either end that
+// overlap: the right ones begin bagArgs.right bytes behind the left ones. So are 65 to 96 columns done of rows that are prefetched. On a Zen 3, times of that over those of a block for each bit, sums in bags of 10, medians of 11 interleaved rounds:
+//
+//	columns       3    5    7    9    12   15   20   24   25   28   31   33   40   48   50   60   63   65   80   90   96
+//	    1,000     0.64 0.71 0.50 0.78 0.75 0.41 0.85 0.78 0.67 0.66 0.46 0.96 1.05 0.94 0.81 0.78 0.54
+//	   10,000                                                                                          0.89 0.83 0.82 0.99
+//	1,000,000     0.80 0.80 0.70 0.91 0.82 0.64 0.85 0.77 0.77 0.69 0.63 0.97 0.85 0.86 0.85 0.70 0.63 0.99 0.93 0.86 0.91
+//
+// 1,000 x 65, x 80 and x 96, which are not prefetched, would take 1.08, 1.17 and 1.10.
+
+#define RIGHT(OP, row, VECTORS) \
+	ADDQ bagArgs_right(BX), row; \
+	VECTORS(OP, row);            \
+	SUBQ bagArgs_right(BX), row
+
+#define ENDS_BEGIN(bytes) \
+	SHLQ $2, R12;                \
+	SUBQ $bytes, R12;            \
+	MOVQ R12, bagArgs_right(BX)
+
+#define RIGHT_Y1(OP, row) OF_Y(OP, row, 0, Y8)
+#define RIGHT_Y2(OP, row) RIGHT_Y1(OP, row); OF_Y(OP, row, 32, Y9)
+#define RIGHT_Y4(OP, row) OF_Y(OP, row, 64, Y10); OF_Y(OP, row, 0, Y8); OF_Y(OP, row, 96, Y11); OF_Y(OP, row, 32, Y9)
+#define RIGHT_QUAD(OP, row) OP(VECTOR, VECTOR, WITH_PART, row, 0, X8, X12, X13, X14, X15)
+#define RIGHT_PAIR(OP, row) OP(PAIR, PAIR, WITH_PART, row, 0, X8, X12, X13, X14, X15)
+
+#define ENDS_Y4(OP, row) X_PAIR(OP, row); RIGHT(OP, row, RIGHT_PAIR)
+#define ENDS_Y8(OP, row) X_QUAD(OP, row); RIGHT(OP, row, RIGHT_QUAD)
+#define ENDS_Y16(OP, row) Y_1(OP, row); RIGHT(OP, row, RIGHT_Y1)
+#define ENDS_Y24(OP, row) Y_2(OP, row); RIGHT(OP, row, RIGHT_Y1)
+#define ENDS_Y32(OP, row) Y_2(OP, row); RIGHT(OP, row, RIGHT_Y2)
+#define ENDS_Y48(OP, row) Y_4(OP, row); RIGHT(OP, row, RIGHT_Y2)
+#define ENDS_Y64(OP, row) Y_4(OP, row); RIGHT(OP, row, RIGHT_Y4)
+#define ENDS_Y96(OP, row) Y_8(OP, row); RIGHT(OP, row, RIGHT_Y4)
+
+#define ENDS_AVX2(START, FACTOR, TERM, END) \
+	MOVQ bagArgs_left(BX), R12;  \
+	ANDQ $63, R12;               \
+	LEAQ -1(R12), R10;           \
+	TESTQ R12, R10;              \
+	JEQ  four;                   \
+	CMPQ R12, $48;               \
+	JGT  ends64;                 \
+	CMPQ R12, $32;               \
+	JGT  ends48;                 \
+	CMPQ R12, $24;               \
+	JGT  ends32;                 \
+	CMPQ R12, $16;               \
+	JGT  ends24;                 \
+	CMPQ R12, $8;                \
+	JGT  ends16;                 \
+	CMPQ R12, $4;                \
+	JGT  ends8;                  \
+	ENDS_BEGIN(8);               \
+	BAGS_Y(ENDS_Y4, LINE1, 8, START, FACTOR, TERM, END, bag4E, anew4E, start4E, far4E, farWide4E, near4E, narrow4E, wide4E, ended4E, store4E); \
+	JMP  done;                   \
+ends8: \
+	ENDS_BEGIN(16);              \
+	BAGS_Y(ENDS_Y8, LINE1, 16, START, FACTOR, TERM, END, bag8E, anew8E, start8E, far8E, farWide8E, near8E, narrow8E, wide8E, ended8E, store8E); \
+	JMP  done;                   \
+ends16: \
+	ENDS_BEGIN(32);              \
+	BAGS_Y(ENDS_Y16, LINE1, 32, START, FACTOR, TERM, END, bag16E, anew16E, start16E, far16E, farWide16E, near16E, narrow16E, wide16E, ended16E, store16E); \
+	JMP  done;                   \
+ends24: \
+	ENDS_BEGIN(32);              \
+	BAGS_Y(ENDS_Y24, LINE1, 64, START, FACTOR, TERM, END, bag24E, anew24E, start24E, far24E, farWide24E, near24E, narrow24E, wide24E, ended24E, store24E); \
+	JMP  done;                   \
+ends32: \
+	ENDS_BEGIN(64);              \
+	BAGS_Y(ENDS_Y32, LINE1, 64, START, FACTOR, TERM, END, bag32E, anew32E, start32E, far32E, farWide32E, near32E, narrow32E, wide32E, ended32E, store32E); \
+	JMP  done;                   \
+ends48: \
+	ENDS_BEGIN(64);              \
+	BAGS_Y(ENDS_Y48, LINES2, 128, START, FACTOR, TERM, END, bag48E, anew48E, start48E, far48E, farWide48E, near48E, narrow48E, wide48E, ended48E, store48E); \
+	JMP  done;                   \
+ends64: \
+	ENDS_BEGIN(128);             \
+	BAGS_Y(ENDS_Y64, LINES2, 128, START, FACTOR, TERM, END, bag64E, anew64E, start64E, far64E, farWide64E, near64E, narrow64E, wide64E, ended64E, store64E); \
+	JMP  done
+
+#define BAGS_AVX2(START, FACTOR, BEGIN, TERM, END, END_PANEL, END_LONG) \
+	PANELS(START, FACTOR, TERM, END_PANEL); \
 	LONG_BAGS(SPAN_AVX2, FACTOR, BEGIN, TERM, END_LONG, Y13, Y14, Y15, X14); \
 	BAGS_BEGIN(blocks);           \
 	CMPB bagArgs_whole(BX), $0;   \
@@ -496,14 +635,26 @@ short:
 	JMP  done;                    \
 eights: \
 	MOVQ bagArgs_left(BX), R12;   \
+	CMPQ R12, $64;                \
+	JLT  rest;                    \
+	JEQ  many;                    \
+	CMPQ R12, $96;                \
+	JGT  many;                    \
+	CMPQ bagArgs_ahead(BX), $0;   \
+	JEQ  many;                    \
+	ENDS_BEGIN(128);              \
+	BAGS_Y(ENDS_Y96, LINES4, 256, START, FACTOR, TERM, END, bag96E, anew96E, start96E, far96E, farWide96E, near96E, narrow96E, wide96E, ended96E, store96E); \
+	JMP  done;                    \
+many: \
 	SHRQ $6, R12;                 \
-	JEQ  four;                    \
 eight: \
 	MOVQ R12, bagArgs_blocks(BX); \
 	BAGS_Y(Y_8, LINES4, 256, START, FACTOR, TERM, END, bag8, anew8, start8, far8, farWide8, near8, narrow8, wide8, ended8, store8); \
 	MOVQ bagArgs_blocks(BX), R12; \
 	DECQ R12;                     \
 	JNE  eight;                   \
+rest: \
+	ENDS_AVX2(START, FACTOR, TERM, END); \
 four: \
 	TESTB $32, bagArgs_left(BX);  \
 	JEQ  two;                     \
@@ -535,7 +686,7 @@ done: \
 // for b, bag := range bags { for _, id := range bag { dst[b] += table[id] }; if mean { dst[b] /= len(bag) } }
 TEXT ·bagSumAVX2(SB), NOSPLIT, $0-9
 	MOVQ a+0(FP), BX
-	BAGS_AVX2(START_SUM, NO_WEIGHT, FROM_SUM, SUM, END_SUM, END_LONG_SUM)
+	BAGS_AVX2(START_SUM, NO_WEIGHT, FROM_SUM, SUM, END_SUM, END_PANEL_SUM, END_LONG_SUM)
 	MOVB AX, ok+8(FP)
 	RET
 
@@ -543,7 +694,7 @@ TEXT ·bagSumAVX2(SB), NOSPLIT, $0-9
 // for b, bag := range bags { for i, id := range bag { dst[b] += weights[i] * table[id] } }
 TEXT ·bagWeightedAVX2(SB), NOSPLIT, $0-9
 	MOVQ a+0(FP), BX
-	BAGS_AVX2(START_SUM, WEIGHT, FROM_SUM, WEIGHTED_SUM, END_PLAIN, END_LONG_PLAIN)
+	BAGS_AVX2(START_SUM, WEIGHT, FROM_SUM, WEIGHTED_SUM, END_PLAIN, END_PLAIN, END_LONG_PLAIN)
 	MOVB AX, ok+8(FP)
 	RET
 
@@ -551,7 +702,7 @@ TEXT ·bagWeightedAVX2(SB), NOSPLIT, $0-9
 // for b, bag := range bags { for _, id := range bag { if table[id] > dst[b] { dst[b] = table[id] } } }
 TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 	MOVQ a+0(FP), BX
-	BAGS_AVX2(START_MAXIMUM, NO_WEIGHT, FROM_MAXIMUM, MAXIMUM, END_PLAIN, END_LONG_PLAIN)
+	BAGS_AVX2(START_MAXIMUM, NO_WEIGHT, FROM_MAXIMUM, MAXIMUM, END_PLAIN, END_PLAIN, END_LONG_PLAIN)
 	MOVB AX, ok+8(FP)
 	RET
 
@@ -579,13 +730,7 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 	OF_Z(OP, row, 960, Z15); \
 	OF_Z(OP, row, 832, Z13)
 
-// BAGS_ENDS, where bagArgs.ends has it so, does more than 16 columns that are left, but for 64, which are a block anyway, in one
-// block, with vectors at either end that overlap: the right ones begin bagArgs.right bytes behind the left ones.
-
-#define RIGHT(OP, row, VECTORS) \
-	ADDQ bagArgs_right(BX), row; \
-	VECTORS(OP, row);            \
-	SUBQ bagArgs_right(BX), row
+// BAGS_ENDS, where bagArgs.ends has it so, is ENDS_AVX2 for more than 16 columns that are left, but for 64, which are a block anyway.
 
 #define RIGHT_1(OP, row) OF_Z(OP, row, 0, Z4)
 #define RIGHT_2(OP, row) OF_Z(OP, row, 0, Z4); OF_Z(OP, row, 64, Z5)
@@ -609,11 +754,6 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 
 #define ENDS_256(OP, row) Z_8(OP, row); RIGHT(OP, row, RIGHT_8)
 #define ENDS_384(OP, row) Z_16(OP, row); RIGHT(OP, row, RIGHT_8)
-
-#define ENDS_BEGIN(bytes) \
-	SHLQ $2, R12;                \
-	SUBQ $bytes, R12;            \
-	MOVQ R12, bagArgs_right(BX)
 
 #define BAGS_ENDS(START, FACTOR, TERM, END) \
 	CMPB bagArgs_ends(BX), $0;   \

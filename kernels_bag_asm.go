@@ -48,6 +48,10 @@ type bagArgs struct {
 	//lint:ignore U1000 likewise
 	whole bool // rows of 128 columns are one block with AVX2, and not two
 	//lint:ignore U1000 likewise
+	piece int // ids of a bag of which rows are done by PANELS at a time; 0 where it does none
+	//lint:ignore U1000 likewise
+	begin int // position of the first of them
+	//lint:ignore U1000 likewise
 	ends bool // what is left of rows is one block with AVX-512, of vectors at either end
 	//lint:ignore U1000 likewise
 	held bool // rows are done in blocks of up to 384 columns with AVX-512, with the sums in registers
@@ -74,7 +78,7 @@ const (
 // rows of 192 to 2,048 columns.
 //
 // Rows of more than 128 columns that are prefetched are done by spans of columns, with the sums in memory (but see heldColumns
-// for AVX-512 that is not in halves), and others by blocks of columns of all bags of a chunk, with the sums in registers:
+// for AVX-512 that is not in halves, and panelPiece for AVX2), and others by blocks of columns of all bags of a chunk, with the sums in registers:
 // memory is idle while later blocks go over what the first has fetched, and where each fetches its own, rows come piece by
 // piece. On a Zen 4, ns per id in bags of 1, 2, 10 and 50, by blocks with pieces of 512 bytes and by spans, 4,096 ids (of
 // 20,000 x 2,048 half as many), medians of 31 interleaved rounds, tables in no cache (bags of 1 without weights have become
