@@ -41,24 +41,29 @@ func dotColumn(dst *Matrix, j int, a *Matrix, y []float32) {
 }
 
 func dot(x, y []float32) float32 {
-	s0, s1, s2, s3, s4, s5, s6, s7 := lanes(x, y, 0)
-	t0, t1, t2, t3, t4, t5, t6, t7 := lanes(x, y, 8)
+	y = y[:len(x)]
+	whole := len(x) &^ 7
+	s0, s1, s2, s3, s4, s5, s6, s7 := lanes(x[:whole], y[:whole], 0)
+	t0, t1, t2, t3, t4, t5, t6, t7 := lanes(x[:whole], y[:whole], 8)
+	if whole < len(x) {
+		var p [8]float32
+		for k, v := range x[whole:] {
+			p[k] = float32(v * y[whole+k])
+		}
+		if whole%16 == 0 {
+			s0, s1, s2, s3, s4, s5, s6, s7 = s0+p[0], s1+p[1], s2+p[2], s3+p[3], s4+p[4], s5+p[5], s6+p[6], s7+p[7]
+		} else {
+			t0, t1, t2, t3, t4, t5, t6, t7 = t0+p[0], t1+p[1], t2+p[2], t3+p[3], t4+p[4], t5+p[5], t6+p[6], t7+p[7]
+		}
+	}
 	s0, s1, s2, s3 = (s0+t0)+(s4+t4), (s1+t1)+(s5+t5), (s2+t2)+(s6+t6), (s3+t3)+(s7+t7)
 	return (s0 + s2) + (s1 + s3)
 }
 
-// lanes returns lanes first to first+7: as many as stay in registers, where an array would not.
+// lanes returns lanes first to first+7 of eights of elements: as many as stay in registers, where an array would not.
 func lanes(x, y []float32, first int) (s0, s1, s2, s3, s4, s5, s6, s7 float32) {
-	var padded [2][8]float32
-	y = y[:len(x)]
 	for i := first; i < len(x); i += 16 {
-		p, q := &padded[0], &padded[1]
-		if len(x)-i >= 8 {
-			p, q = (*[8]float32)(x[i:]), (*[8]float32)(y[i:])
-		} else {
-			copy(p[:], x[i:])
-			copy(q[:], y[i:])
-		}
+		p, q := (*[8]float32)(x[i:]), (*[8]float32)(y[i:])
 		s0 += float32(p[0] * q[0])
 		s1 += float32(p[1] * q[1])
 		s2 += float32(p[2] * q[2])
