@@ -19,9 +19,10 @@
 //	R8   number of the bag               R22  columns, of long rows those left
 //	R9   bytes between rows of the table R23  blocks left
 //	R10  limit of ids                    R24, R25  for a moment
+//	R16  bytes from the left vectors of a block to its right ones
 //
-// A block is sixteen vectors, 64 columns. What is left of the rows is done as a block of half as many, and so on down to
-// two, by the bits of the number of columns; and then a tail as 4, 2 and 1 floats. No byte outside the rows is touched.
+// A block is sixteen vectors, 64 columns. What is left of the rows is one block: of as many columns where they are a power of two, and
+// otherwise of vectors at either end, ENDS, which overlap. No byte outside the rows is touched.
 
 #define VFCMGT4S(m, n, d) WORD $(0x6EA0E400|(m)<<16|(n)<<5|(d)) // fcmgt v{d}.4s, v{n}.4s, v{m}.4s
 
@@ -60,9 +61,9 @@
 	DO(16, V16, n0, v0);                       \
 	DO(17, V17, n1, v1)
 
-#define PART(MOVE, DO, MOV) \
-	MOVE(MOV, MOV, 0, F0, F16); \
-	DO(16, V16, 0, V0)
+#define PART(MOVE, DO, MOV, sum, n, v) \
+	MOVE(MOV, MOV, 0, sum, F16); \
+	DO(16, V16, n, v)
 
 #define COLS8(MOVE, DO) \
 	PAIR(MOVE, DO, 0, (F0, F1), 0, V0, 1, V1)
@@ -83,9 +84,40 @@
 	PAIR(MOVE, DO, 192, (F12, F13), 12, V12, 13, V13); \
 	PAIR(MOVE, DO, 224, (F14, F15), 14, V14, 15, V15)
 
-#define COLS4(MOVE, DO) PART(MOVE, DO, FMOVQ)
-#define COLS2(MOVE, DO) PART(MOVE, DO, FMOVD)
-#define COLS1(MOVE, DO) PART(MOVE, DO, FMOVS)
+#define COLS4(MOVE, DO) PART(MOVE, DO, FMOVQ, F0, 0, V0)
+#define COLS2(MOVE, DO) PART(MOVE, DO, FMOVD, F0, 0, V0)
+#define COLS1(MOVE, DO) PART(MOVE, DO, FMOVS, F0, 0, V0)
+
+#define RIGHT4(MOVE, DO) PART(MOVE, DO, FMOVQ, F8, 8, V8)
+#define RIGHT2(MOVE, DO) PART(MOVE, DO, FMOVD, F8, 8, V8)
+
+#define RIGHT8(MOVE, DO) \
+	PAIR(MOVE, DO, 0, (F8, F9), 8, V8, 9, V9)
+
+#define RIGHT16(MOVE, DO) \
+	RIGHT8(MOVE, DO);                                  \
+	PAIR(MOVE, DO, 32, (F10, F11), 10, V10, 11, V11)
+
+#define RIGHT32(MOVE, DO) \
+	RIGHT16(MOVE, DO);                                 \
+	PAIR(MOVE, DO, 64, (F12, F13), 12, V12, 13, V13);  \
+	PAIR(MOVE, DO, 96, (F14, F15), 14, V14, 15, V15)
+
+// RIGHT does what a block has at the right end, of the row in R5 and of the bag's.
+#define RIGHT(MOVE, DO, COLS) \
+	ADD R16, R1;    \
+	ADD R16, R5;    \
+	COLS(MOVE, DO); \
+	SUB R16, R1;    \
+	SUB R16, R5
+
+#define ENDS4(MOVE, DO) COLS2(MOVE, DO); RIGHT(MOVE, DO, RIGHT2)
+#define ENDS8(MOVE, DO) COLS4(MOVE, DO); RIGHT(MOVE, DO, RIGHT4)
+#define ENDS16(MOVE, DO) COLS8(MOVE, DO); RIGHT(MOVE, DO, RIGHT8)
+#define ENDS24(MOVE, DO) COLS16(MOVE, DO); RIGHT(MOVE, DO, RIGHT8)
+#define ENDS32(MOVE, DO) COLS16(MOVE, DO); RIGHT(MOVE, DO, RIGHT16)
+#define ENDS48(MOVE, DO) COLS32(MOVE, DO); RIGHT(MOVE, DO, RIGHT16)
+#define ENDS64(MOVE, DO) COLS32(MOVE, DO); RIGHT(MOVE, DO, RIGHT32)
 
 // BAG_ROW finds the row of the next id.
 #define BAG_ROW(row) \
@@ -370,6 +402,11 @@ longStore: \
 	MOVD  ZR, R13;                  \
 short:
 
+// ENDS_BEGIN finds where the right vectors of a block begin, bytes wide.
+#define ENDS_BEGIN(bytes) \
+	LSL $2, R23, R16; \
+	SUB $bytes, R16
+
 // ALL_BAGS leaves in R24 whether all went well.
 #define ALL_BAGS(START, FACTOR, TERM, END, USE, BEGIN, END_LONG) \
 	MOVD bagArgs_table(R0), R2;        \
@@ -388,11 +425,56 @@ short:
 	LONG_BAGS(FACTOR, USE, BEGIN, TERM, END_LONG); \
 	LSL  $2, R22, R6;                  \
 	LSR  $6, R22, R23;                 \
-	CBZ  R23, cols32;                  \
+	CBZ  R23, rest;                    \
 cols64: \
 	BAGS(COLS64, 256, START, FACTOR, TERM, END, bag64, anew64, start64, walk64, line64, near64, store64); \
 	SUBS $1, R23;                      \
 	BNE  cols64;                       \
+rest: \
+	ANDS $63, R22, R23;                \
+	BEQ  done;                         \
+	SUB  $1, R23, R24;                 \
+	TST  R23, R24;                     \
+	BEQ  cols32;                       \
+	CMP  $48, R23;                     \
+	BGT  ends64;                       \
+	CMP  $32, R23;                     \
+	BGT  ends48;                       \
+	CMP  $24, R23;                     \
+	BGT  ends32;                       \
+	CMP  $16, R23;                     \
+	BGT  ends24;                       \
+	CMP  $8, R23;                      \
+	BGT  ends16;                       \
+	CMP  $4, R23;                      \
+	BGT  ends8;                        \
+	ENDS_BEGIN(8);                     \
+	BAGS(ENDS4, 8, START, FACTOR, TERM, END, bag4E, anew4E, start4E, walk4E, line4E, near4E, store4E); \
+	B    done;                         \
+ends8: \
+	ENDS_BEGIN(16);                    \
+	BAGS(ENDS8, 16, START, FACTOR, TERM, END, bag8E, anew8E, start8E, walk8E, line8E, near8E, store8E); \
+	B    done;                         \
+ends16: \
+	ENDS_BEGIN(32);                    \
+	BAGS(ENDS16, 32, START, FACTOR, TERM, END, bag16E, anew16E, start16E, walk16E, line16E, near16E, store16E); \
+	B    done;                         \
+ends24: \
+	ENDS_BEGIN(32);                    \
+	BAGS(ENDS24, 64, START, FACTOR, TERM, END, bag24E, anew24E, start24E, walk24E, line24E, near24E, store24E); \
+	B    done;                         \
+ends32: \
+	ENDS_BEGIN(64);                    \
+	BAGS(ENDS32, 64, START, FACTOR, TERM, END, bag32E, anew32E, start32E, walk32E, line32E, near32E, store32E); \
+	B    done;                         \
+ends48: \
+	ENDS_BEGIN(64);                    \
+	BAGS(ENDS48, 128, START, FACTOR, TERM, END, bag48E, anew48E, start48E, walk48E, line48E, near48E, store48E); \
+	B    done;                         \
+ends64: \
+	ENDS_BEGIN(128);                   \
+	BAGS(ENDS64, 128, START, FACTOR, TERM, END, bag64E, anew64E, start64E, walk64E, line64E, near64E, store64E); \
+	B    done;                         \
 cols32: \
 	TBZ  $5, R22, cols16;              \
 	BAGS(COLS32, 128, START, FACTOR, TERM, END, bag32, anew32, start32, walk32, line32, near32, store32); \
