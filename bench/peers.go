@@ -28,9 +28,9 @@ already, though it be empty.
 
 With -cc there are loops in C, too, which check nothing and know rows of a multiple of 16 floats
 only. They do not prefetch (plain), or do so into the first- or second-level cache (L1, L2), for
-a single use (once) or to write, 4 to 32 rows ahead, whole rows or a line of one beside each line
-that is worked on (by line); and write results of 4 MiB or more past the caches (past). The three
-quickest of up to 50 ways take part: what this processor and this memory give to a loop.
+a single use (once) or to write, 4 to 32 rows ahead, whole rows or part of one in front of each
+part that is worked on (by line); and write results of 4 MiB or more past the caches (past). The three
+quickest of up to 62 ways take part: what this processor and this memory give to a loop.
 
 `
 
@@ -416,8 +416,8 @@ same as rowvec: of a lookup all bits, and nearly the same elsewhere, of random n
 // noise is how far behind rowvec may be and still count as no slower.
 const noise = 0.03
 
-// limit is how far behind the best loop in C rowvec may be and still count as at the limit.
-const limit = 0.15
+// nearLimit is how far behind the best loop in C rowvec may be and still count as at the limit.
+const nearLimit = 0.15
 
 // behind says in which cases rowvec is slower than somebody else, or than one worker of its own, and how far from the limit it is.
 func (c *comparison) behind() string {
@@ -449,7 +449,7 @@ func (c *comparison) beyondLimit() string {
 		if math.IsInf(times, 1) {
 			continue
 		}
-		if n++; times < 1/(1+limit) {
+		if n++; times < 1/(1+nearLimit) {
 			fmt.Fprintf(&b, "  %s %s: %s\n", f.Kernel, short.Replace(f.Shape), figure(times))
 		}
 	}
@@ -457,9 +457,9 @@ func (c *comparison) beyondLimit() string {
 	case n == 0:
 		return ""
 	case b.Len() == 0:
-		return fmt.Sprintf("\nThe best loop in C is more than %.0f percent quicker in none of %s.\n", 100*limit, plural(n, "case"))
+		return fmt.Sprintf("\nThe best loop in C is more than %.0f percent quicker in none of %s.\n", 100*nearLimit, plural(n, "case"))
 	}
-	return fmt.Sprintf("\nOf %s, the best loop in C is more than %.0f percent quicker in:\n%s", plural(n, "case"), 100*limit, b.String())
+	return fmt.Sprintf("\nOf %s, the best loop in C is more than %.0f percent quicker in:\n%s", plural(n, "case"), 100*nearLimit, b.String())
 }
 
 // isOf says whether a side is one of a library, or of several.

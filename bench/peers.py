@@ -25,6 +25,7 @@ Inputs and outputs live on 2 MiB pages, where the system has such, and all sides
 for itself comes from its own allocator. Without NumPy or without PyTorch, the other one is left.
 """
 
+import array
 import ctypes
 import gc
 import json
@@ -201,11 +202,11 @@ class Loops:
     kernels = ["Gather", "Embed", "ScatterAdd", "BagSum", "BagSumWeighted", "AddScaled"]
     into = ["plain", "L1", "L2", "once", "write"]
     block = 16  # floats that rows have a multiple of
-    ahead = [4, 8, 16, 32]
-    trials, trial, chosen = 5, 1 << 20, 3  # each of so many floats; the sides that come of them
+    ahead = [4, 6, 8, 16, 32]
+    trials, trial, chosen = 5, 1 << 22, 3  # each of so many floats; the sides that come of them
     large = 4 << 20  # bytes of a result that no cache holds for those who read it, and that may be written past them
 
-    class Job(ctypes.Structure):
+    class Work(ctypes.Structure):  # struct job
         _fields_ = [(name, ctypes.c_int64) for name in ("kernel", "dim", "ids", "seq", "n", "lists")] + [
             (name, ctypes.c_void_p) for name in ("table", "rows", "positions", "weights", "x", "y")] + [
             ("scale", ctypes.c_float)]
@@ -224,24 +225,27 @@ class Loops:
         all = [(0, 0, 0, past) for past in pasts]
         if kernel != "AddScaled":
             all += [(into, ahead, by_line, past) for into in (1, 2, 4 if kernel == "ScatterAdd" else 3) for ahead in self.ahead
-                    for by_line in ([0] if kernel.startswith("Bag") else [0, 1]) for past in pasts]
+                    for by_line in (0, 1) for past in pasts]
         return {"C, " + self.into[into] + (" %d" % ahead if ahead else "") + " by line" * by_line + ", past" * past:
                 self.Way(into, ahead, by_line, past) for into, ahead, by_line, past in all}
 
     def sides(self, job, ids):
-        if job.kernel not in self.kernels or (job.ids if job.n == 0 else job.n) < 2 * self.block or job.dim % self.block:
+        bags, embeds = job.kernel.startswith("Bag"), job.kernel == "Embed"
+        if (job.kernel not in self.kernels or (job.dim + job.n) % self.block or job.ids == 1  # no row ahead of a single one
+                or (bags or embeds) and job.seq == 0 or bags and job.ids % job.seq):
             return []
-        c = self.Job(self.kernels.index(job.kernel), job.dim, job.ids, job.seq, job.n, job.lists if ids else 0, scale=job.scale)
+        c = self.Work(self.kernels.index(job.kernel), job.dim, job.ids, job.seq, job.n, job.lists if ids else 0, scale=job.scale)
         for name, room in job.room.items():
             if hasattr(c, name):
                 setattr(c, name, self.address(room))
-        lists, run = ctypes.c_void_p(self.address(ids) if ids else None), self.library.run
+        narrow = array.array("i", memoryview(ids).cast("q"))  # as rowvec has them
+        lists, run = ctypes.c_void_p(self.address(narrow) if narrow else None), self.library.run
 
         def side(way):
             c, w = ctypes.byref(job.c), ctypes.byref(way)
             return lambda numbers: nothing(
                 run(c, w, lists, ctypes.c_int64(numbers[0] if numbers else 0), ctypes.c_int64(len(numbers))))
-        job.c, job.raw = c, ids  # which have to live as long as sides
+        job.c, job.narrow = c, narrow  # which have to live as long as sides
         sides = {name: side(way) for name, way in self.ways(job).items()}
         took = {name: [] for name in sides}
         first, calls = 0, max(1, self.trial // max(job.ids * job.dim, job.n))
@@ -251,7 +255,8 @@ class Loops:
                 loop(range(first, first + calls))
                 took[name].append(time.perf_counter_ns() - begin)
                 first += calls
-        quickest = sorted(sides, key=lambda name: sorted(took[name])[self.trials // 2])[:self.chosen]
+        job.fill()  # the trials have written to it
+        quickest = sorted(sides, key=lambda name: min(took[name]))[:self.chosen]
         return [(name, sides[name]) for name in quickest]
 
     @staticmethod

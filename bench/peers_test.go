@@ -156,6 +156,13 @@ func TestPeersBrief(t *testing.T) {
 func TestPeersInC(t *testing.T) {
 	path, _ := pythonWithNumPy(t)
 	cc := compiler(t)
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	defer func() {
+		if left, err := filepath.Glob(filepath.Join(temporary, "rowvec-*")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	}()
 	all := pythonThat(t, path, hide("torch"), "    def ways(self, job):", "    trials, trial, chosen, large = 1, 1, 99, 0\n\n    def ways(self, job):")
 	status, out, errs := runSmallPeers("-cc", cc, "-python", all, "-json", "-match", "^(Gather|Embed|ScatterAdd|Bag.*|AddScaled)/")
 	var c comparison
@@ -173,11 +180,11 @@ func TestPeersInC(t *testing.T) {
 		ways[r.Kernel] = max(ways[r.Kernel], n)
 	}
 	stores := 1
-	if ways["Gather"] > 25 { // those past the caches, which not every processor has
+	if ways["Gather"] > 31 { // those past the caches, which not every processor has
 		stores = 2
 	}
 	for kernel, want := range map[string]int{
-		"Gather": 25 * stores, "Embed": 25 * stores, "ScatterAdd": 25, "BagSum": 13, "BagSumWeighted": 13, "AddScaled": 1, "BagMax": 0,
+		"Gather": 31 * stores, "Embed": 31 * stores, "ScatterAdd": 31, "BagSum": 31, "BagSumWeighted": 31, "AddScaled": 1, "BagMax": 0,
 	} {
 		if ways[kernel] != want {
 			t.Errorf("%s in C in %d ways, want %d", kernel, ways[kernel], want)
@@ -190,7 +197,7 @@ func TestPeersInC(t *testing.T) {
 		t.Errorf("exit status %d, %s, %s", status, out, errs)
 	}
 	for _, x := range []struct{ match, old, new, want string }{
-		{"^ScatterAdd/", "self.kernels.index(job.kernel)", "0", "has"},
+		{"^ScatterAdd/", "self.kernels.index(job.kernel)", "0", ": C, "},
 		{"^BagSum/", "numbers[0] if numbers else 0", "numbers[0] + 1 if numbers else 0", ": C, "},
 		{"^Embed/", "scale=job.scale", "scale=1", ": C, "},
 	} {

@@ -1,14 +1,14 @@
 // Loops in C over rows of a table, by each way to prefetch that pays on some processor: what memory gives to those who ask
 // for it in the best way, without checks, and without a promise which bits come out of it. bench/peers.py calls them, and
-// has made sure of what they take for granted: ids in range, rows of a multiple of BLOCK floats without gaps, those of
-// results at addresses that are multiples of 64.
+// has made sure of what they take for granted: ids in range, bags that they fill, rows of a multiple of BLOCK floats without gaps, those
+// of results at addresses that are multiples of 64.
 
 #include <stdint.h>
 #ifdef __SSE__
 #include <immintrin.h>
 #endif
 
-enum { BLOCK = 16, PANEL = 64 }; // floats: a line of most caches, and what a bag adds up at a time
+enum { BLOCK = 16 }; // floats: a line of most caches
 
 enum kernel { GATHER, EMBED, SCATTER_ADD, BAG_SUM, BAG_SUM_WEIGHTED, ADD_SCALED };
 
@@ -21,8 +21,8 @@ struct job {
 	float scale;
 };
 
-// way is how rows are prefetched: into which cache, how many ahead, each line beside one that is worked on and not all
-// before, and whether results are written past the caches.
+// way is how rows are prefetched: into which cache, how many ahead, each line beside one that is worked on (of bags, each panel in front of
+// one) and not all before, and whether results are written past the caches.
 struct way {
 	int64_t into, ahead, by_line, past;
 };
@@ -40,7 +40,7 @@ typedef float vec __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float vec __attribute__((vector_size(16), aligned(4), may_alias));
 #endif
 
-enum { LANES = sizeof(vec) / sizeof(float) };
+enum { LANES = sizeof(vec) / sizeof(float), PANEL = 8 * LANES }; // a panel is what a bag adds up at a time
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -81,7 +81,7 @@ INLINE void prefetch_row(const float *row, int64_t dim, enum into into) {
 }
 
 // far is the row of the id that is so many ahead; behind the last one, that of the last.
-INLINE const float *far(const struct job j, const int64_t *ids, int64_t i, int64_t ahead) {
+INLINE const float *far(const struct job j, const int32_t *ids, int64_t i, int64_t ahead) {
 	return j.table + ids[i + ahead < j.ids ? i + ahead : j.ids - 1] * j.dim;
 }
 
@@ -97,7 +97,7 @@ INLINE void block(enum kernel kernel, float *row, float *out, const float *posit
 
 // by_rows is GATHER, EMBED and SCATTER_ADD: out[i] = table[ids[i]], out[i] = table[ids[i]]*scale + positions[i%seq],
 // table[ids[i]] += out[i].
-INLINE void by_rows(const struct job j, const int64_t *ids, enum kernel kernel, enum into into, int64_t ahead, int by_line, int past) {
+INLINE void by_rows(const struct job j, const int32_t *ids, enum kernel kernel, enum into into, int64_t ahead, int by_line, int past) {
 	const int64_t dim = j.dim, n = j.ids;
 	for (int64_t i = 0; i < ahead && i < n; i++)
 		prefetch_row(j.table + ids[i] * dim, dim, into);
@@ -127,15 +127,17 @@ INLINE void by_rows(const struct job j, const int64_t *ids, enum kernel kernel, 
 }
 
 // panel sums width floats, from a column on, of all rows of a bag in registers. The ids of the bag are those from i on.
-INLINE void panel(const struct job j, const int64_t *ids, int64_t i, float *out, int64_t column, int width, int weighted, enum into into,
-	int64_t ahead) {
+INLINE void panel(const struct job j, const int32_t *ids, int64_t i, float *out, int64_t column, int width, int weighted, enum into into,
+	int64_t ahead, int by_line) {
 	vec sum[PANEL / LANES];
 #pragma GCC unroll 16
 	for (int v = 0; v < width / LANES; v++)
 		sum[v] = (vec){0};
 	for (int64_t end = i + j.seq; i < end; i++) {
 		const float *row = j.table + ids[i] * j.dim + column;
-		if (column == 0)
+		if (by_line)
+			prefetch_row(far(j, ids, i, ahead) + column, width, into);
+		else if (column == 0)
 			prefetch_row(far(j, ids, i, ahead), j.dim, into);
 #pragma GCC unroll 16
 		for (int v = 0; v < width / LANES; v++) {
@@ -151,16 +153,16 @@ INLINE void panel(const struct job j, const int64_t *ids, int64_t i, float *out,
 }
 
 // by_bags is BAG_SUM and BAG_SUM_WEIGHTED: out[b] is the sum of the rows of the ids b*seq to (b+1)*seq - 1.
-INLINE void by_bags(const struct job j, const int64_t *ids, int weighted, enum into into, int64_t ahead) {
+INLINE void by_bags(const struct job j, const int32_t *ids, int weighted, enum into into, int64_t ahead, int by_line) {
 	for (int64_t i = 0; i < ahead && i < j.ids; i++)
 		prefetch_row(j.table + ids[i] * j.dim, j.dim, into);
 	float *out = j.rows;
 	for (int64_t i = 0; i < j.ids; i += j.seq, out += j.dim) {
 		int64_t column = 0;
 		for (; column + PANEL <= j.dim; column += PANEL)
-			panel(j, ids, i, out, column, PANEL, weighted, into, ahead);
+			panel(j, ids, i, out, column, PANEL, weighted, into, ahead, by_line);
 		for (; column < j.dim; column += BLOCK)
-			panel(j, ids, i, out, column, BLOCK, weighted, into, ahead);
+			panel(j, ids, i, out, column, BLOCK, weighted, into, ahead, by_line);
 	}
 }
 
@@ -190,14 +192,19 @@ static void add_scaled(const struct job j) {
 #define GATHERED(into) BY_ROWS(GATHER, into)
 #define EMBEDDED(into) BY_ROWS(EMBED, into)
 #define SCATTERED(into) BY_ROWS(SCATTER_ADD, into)
-#define SUMMED(into) by_bags(j, ids, 0, into, w->ahead)
-#define WEIGHTED(into) by_bags(j, ids, 1, into, w->ahead)
+#define BY_BAGS(weighted, into) \
+	switch (w->by_line) { \
+	case 0: by_bags(j, ids, weighted, into, w->ahead, 0); break; \
+	case 1: by_bags(j, ids, weighted, into, w->ahead, 1); break; \
+	}
+#define SUMMED(into) BY_BAGS(0, into)
+#define WEIGHTED(into) BY_BAGS(1, into)
 
 // run does a job for some lists of ids, from one of them on and around.
-void run(const struct job *job, const struct way *w, const int64_t *lists, int64_t first, int64_t calls) {
+void run(const struct job *job, const struct way *w, const int32_t *lists, int64_t first, int64_t calls) {
 	const struct job j = *job; // which no store can change
 	for (int64_t c = first; c < first + calls; c++) {
-		const int64_t *ids = lists + (j.lists ? c % j.lists : 0) * j.ids;
+		const int32_t *ids = lists + (j.lists ? c % j.lists : 0) * j.ids;
 		switch (j.kernel) {
 		case GATHER: EACH_INTO(GATHERED) break;
 		case EMBED: EACH_INTO(EMBEDDED) break;
