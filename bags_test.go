@@ -101,13 +101,15 @@ func TestBagsEveryDim(t *testing.T) {
 			}
 			compareBags(t, heap, heapSlices[uint64](), bagShape{dim: dim, rows: 1, bags: 1, sizes: []int{1}})
 			compareBags(t, heap, heapSlices[uint32](), bagShape{dim: dim, rows: 9, bags: 9, sizes: []int{1}})
+			compareBags(t, heap, heapSlices[int](), bagShape{dim: dim, gap: 1, rows: 9, bags: 5, sizes: []int{3, 0, 7, 4}})
 		}
 		for _, dim := range []int{300, 320, 365, 384, 385, 448, 512, 525, 640, 768, 769, 897, 1000, 1024, 1025, 1500, 2048, 3072, 3136} {
 			compareBags(t, heap, heapSlices[int64](), bagShape{dim: dim, gap: 1, rows: 9, bags: 9, sizes: mixed})
 			compareBags(t, heap, heapSlices[uint32](), bagShape{dim: dim, gap: 3, rows: 9, bags: 9, sizes: []int{3, 0, 7, 4}})
 			compareBags(t, heap, heapSlices[int](), bagShape{dim: dim, gap: 1, rows: 9, bags: 5, sizes: []int{16, 17, 0, 33, 1}}) // in pieces
 		}
-		for _, dim := range []int{160, 300, 800} { // bags of which each goes through several calls of assembly
+		compareBags(t, heap, heapSlices[uint64](), bagShape{dim: 128, gap: 1, rows: 9, bags: 5, sizes: []int{25, 30, 40, 1}})
+		for _, dim := range []int{160, 300, 768, 800} { // bags of which each goes through several calls of assembly
 			compareBags(t, heap, heapSlices[int32](), bagShape{dim: dim, rows: 9, bags: 2, sizes: []int{700, 30}})
 		}
 	})

@@ -4,8 +4,8 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/isa"
 
-// avx512 reports whether the bags are to be done with AVX-512. Its one masked tail is quicker than the up to three parts of
-// AVX2, but not where a single part is all that there is. On a Zen 4, 1,000 rows, bags of 10, ns per id with AVX2 and with
+// avx512 reports whether the bags are to be done with AVX-512. Its one masked tail is quicker than the up to three parts that AVX2
+// had when this was measured, before it had ENDS_AVX2, but not where a single part is all that there is. On a Zen 4, 1,000 rows, bags of 10, ns per id with AVX2 and with
 // AVX-512: 1.22 and 1.49 at 4 columns, 0.95 and 1.49 at 8; but 2.83 and 1.07 at 7, 1.88 and 1.06 at 12, 1.19 and 1.19 at 16,
 // 9.4 and 9.4 at 100, 56.2 and 48.2 at 768. Of a table that no cache holds, AVX2 is quicker for 33 to 128 columns: of 1,000,000
 // rows 15.6 and 17.5 at 40, 18.6 and 24.6 at 50, 15.5 and 17.3 at 64, 22.4 and 29.1 at 100, 25.2 and 31.6 at 128, but 19.5 and
@@ -91,7 +91,7 @@ const (
 //	  3,000 x 768     0.92 0.89 1.00      0.91 0.88 0.96      0.89 0.90 0.89
 //
 // Bags of 2 take 0.96 to 1.05, rows of 4,096 columns 0.92 to 1.03, longer ones 1.06 to 1.20. Four rows ahead and ten take 0.97 to 1.05 and
-// 0.94 to 1.15 of the time that six do. Many long rows are too much for the caches, or too many at once for the prefetcher: bags of 50 of
+// 0.94 to 1.15 of the time that six do, but sixteen of 10,000 x 100 0.81 to 0.91, of 1,000,000 x 100 0.96 to 1.05. Many long rows are too much for the caches, or too many at once for the prefetcher: bags of 50 of
 // 80,000 x 512, 40,000 x 1,024 and 20,000 x 2,048 in one piece 1.06, 1.23 and 1.21, while those of 10,000 x 256 take 1.17 times as
 // long in pieces as in one. Of rows that blocks of 64 do not make up a bag is one piece, or is left to spans.
 //
@@ -121,9 +121,11 @@ func (a *bagArgs) panelPiece() int {
 
 const (
 	panelColumns  = 64 // of a block
-	panelLeast    = 96 // columns above which bags go so, and up to which
-	panelMost     = 3072
-	panelFew      = 256 // up to which a bag is one piece, and up to which it may be
+	panelAhead    = 6  // rows, and rows of fewer than bagBlock columns
+	panelEarly    = 16
+	panelLeast    = 96   // columns above which bags go so: up to there two vectors more hold all
+	panelMost     = 3072 // and up to which: rows of 4,096 are even
+	panelFew      = 256  // up to which a bag is one piece, and up to which it may be
 	panelWhole    = 384
 	panelBag      = 3 // ids in a bag on average
 	panelBlockBag = 20
@@ -155,7 +157,10 @@ func (a *bagArgs) do(k bagOp) bool {
 	}
 	a.whole = a.wholeRows()
 	if a.piece = a.panelPiece(); a.piece > 0 {
-		a.fetched = panelColumns
+		a.fetched, a.early = panelColumns, panelAhead
+		if a.cols < bagBlock {
+			a.early = panelEarly
+		}
 	}
 	switch k {
 	case opBagSum:

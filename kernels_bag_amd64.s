@@ -497,21 +497,22 @@ short:
 #define BAGS_Y(VECTORS, LINES, size, START, FACTOR, TERM, END, bag, anew, start, far, farWide, near, narrow, wide, ended, store) \
 	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Y14, X14, bag, anew, start, far, farWide, near, narrow, wide, ended, store)
 
-// PANELS, where bagArgs.piece is above 0, does all blocks of as many ids of a bag before the next ones and before the next bag, and each block prefetches its own, six rows ahead. The last block of a row ends where the row does, and does columns once
-// more that were part of the one before, which it may where a bag is one piece.
+// PANELS, where bagArgs.piece is above 0, takes as many ids of a bag at a time, and does all blocks of columns for them before the next
+// ids. Each block prefetches its own columns of the row that is bagArgs.early ids ahead. The last block of a row ends where the row does, and
+// does columns once more that were part of the one before; so rows that blocks do not make up come in bags of one piece. bagArgs.partial
+// says meanwhile whether a piece goes on with a bag.
 #define PANELS(START, FACTOR, TERM, END) \
 	CMPQ    bagArgs_piece(BX), $0;    \
 	JEQ     spans;                    \
 	MOVQ    bagArgs_table(BX), SI;    \
 	MOVQ    bagArgs_dst(BX), DI;      \
 	MOVQ    bagArgs_next(BX), R9;     \
-	MOVL    $6, DX;                   \
+	MOVQ    bagArgs_early(BX), DX;    \
 	BAGS_BEGIN(panelsBegin);          \
 	XORL    R12, R12;                 \
 panelBag: \
 	BAG(R12, R13);                    \
 	MOVQ    R13, bagArgs_end(BX);     \
-	MOVB    $0, bagArgs_partial(BX);  \
 panelPiece: \
 	MOVQ    R9, bagArgs_begin(BX);    \
 	MOVQ    bagArgs_piece(BX), R13;   \
@@ -523,10 +524,10 @@ panelPiece: \
 panel: \
 	BLOCK(Y_8, LINES4, 256, START, FACTOR, TERM, END, Y14, X14, anewP8, startP8, farP8, farWideP8, nearP8, narrowP8, wideP8, endedP8, storeP8); \
 	MOVQ    bagArgs_left(BX), R12;    \
-	SUBQ    $64, R12;                 \
+	SUBQ    $const_panelColumns, R12; \
 	JLE     panelLast;                \
 	MOVQ    R12, bagArgs_left(BX);    \
-	MOVL    $64, R10;                 \
+	MOVL    $const_panelColumns, R10; \
 	CMPQ    R12, R10;                 \
 	CMOVQGT R10, R12;                 \
 	LEAQ    (SI)(R12*4), SI;          \
@@ -540,6 +541,7 @@ panelLast: \
 	MOVB    $1, bagArgs_partial(BX);  \
 	CMPQ    R9, bagArgs_end(BX);      \
 	JLT     panelPiece;               \
+	MOVB    $0, bagArgs_partial(BX);  \
 	NEXT_BAG(R12, panelBag);          \
 	JMP     done;                     \
 spans:
@@ -638,7 +640,7 @@ eights: \
 	CMPQ R12, $64;                \
 	JLT  rest;                    \
 	JEQ  many;                    \
-	CMPQ R12, $96;                \
+	CMPQ R12, $const_panelLeast;  \
 	JGT  many;                    \
 	CMPQ bagArgs_ahead(BX), $0;   \
 	JEQ  many;                    \

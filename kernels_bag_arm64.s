@@ -105,13 +105,12 @@
 	PAIR(MOVE, DO, 64, (F12, F13), 12, V12, 13, V13);  \
 	PAIR(MOVE, DO, 96, (F14, F15), 14, V14, 15, V15)
 
-// RIGHT does what a block has at the right end, of the row in R5 and of the bag's.
+// RIGHT does what a block has at the right end, of the bag's row and of that in R5, which nobody needs behind it.
 #define RIGHT(MOVE, DO, COLS) \
 	ADD R16, R1;    \
 	ADD R16, R5;    \
 	COLS(MOVE, DO); \
-	SUB R16, R1;    \
-	SUB R16, R5
+	SUB R16, R1
 
 #define ENDS4(MOVE, DO) COLS2(MOVE, DO); RIGHT(MOVE, DO, RIGHT2)
 #define ENDS8(MOVE, DO) COLS4(MOVE, DO); RIGHT(MOVE, DO, RIGHT4)
@@ -433,8 +432,7 @@ cols64: \
 	SUBS $1, R23;                      \
 	BNE  cols64;                       \
 rest: \
-	ANDS $63, R22, R23;                \
-	BEQ  done;                         \
+	AND  $63, R22, R23;                \
 	SUB  $1, R23, R24;                 \
 	TST  R23, R24;                     \
 	BEQ  cols32;                       \

@@ -35,7 +35,7 @@ type bagArgs struct {
 	ahead       int  // rows to prefetch ahead; 0 for a table that sits in cache
 	near        bool // prefetch into the first-level cache
 	mean        bool // divide by the number of ids
-	partial     bool // there is one bag, in whose row is what its ids in front of next come to
+	partial     bool // there is one bag, in whose row is what its ids in front of next come to; PANELS sets it for a while, and clears it
 
 	//lint:ignore U1000 for the assembly alone
 	first int // position of the bag's first id
@@ -52,11 +52,13 @@ type bagArgs struct {
 	//lint:ignore U1000 likewise
 	begin int // position of the first of them
 	//lint:ignore U1000 likewise
+	early int // rows that PANELS prefetches ahead
+	//lint:ignore U1000 likewise
 	ends bool // what is left of rows is one block with AVX-512, of vectors at either end
 	//lint:ignore U1000 likewise
 	held bool // rows are done in blocks of up to 384 columns with AVX-512, with the sums in registers
 	//lint:ignore U1000 likewise
-	right int // bytes between its left vectors and its right ones
+	right int // bytes between the left vectors of a block and its right ones
 	//lint:ignore U1000 likewise
 	keep uint32 // all bits set, or none where its sums begin anew
 	//lint:ignore U1000 likewise
@@ -90,7 +92,7 @@ const (
 //	 50,257 x 768     665  421  447  277  249  218  204  204    683  411  476  286  280  222  225  189
 //	 20,000 x 2,048  1403  799 1013  652  600  528  519  519   1945  967 1278  641  660  528  576  492
 //
-// Up to 128 columns, which are one block or two, blocks are quicker (500,000 x 128 in bags of 10 with AVX2: 56 and 66), and so
+// Up to 128 columns, which are one block or two, blocks are quicker than spans (500,000 x 128 in bags of 10 with AVX2: 56 and 66), and so
 // they are where nothing is prefetched (250 x 768 in bags of 10: 31 and 34).
 const bagAhead = 16
 

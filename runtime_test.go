@@ -112,9 +112,10 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 		dst := matrix(heap(), rng, 512, 24, 0)
 		few := matrix(heap(), rng, 5, 24, 0)
 		bags, offsets := matrix(heap(), rng, 3, 24, 0), []int{0, 100, 400, dst.Rows}
+		long, longBags := matrix(heap(), rng, table.Rows, 300, 0), matrix(heap(), rng, 3, 300, 0)
 		ids := randomIDs[int64](rng, dst.Rows, table.Rows)
 		stop := isatest.KeepChanging(&ids[300])
-		whileChanging[*rowvec.IndexError](t, func() []error {
+		calls := func() []error {
 			return []error{
 				rowvec.Gather(dst, table, ids),
 				rowvec.Gather(few, table, ids[298:303]),
@@ -125,9 +126,14 @@ func TestIDsChangeMeanwhile(t *testing.T) {
 				rowvec.BagSum(bags, table, ids, offsets, nil),
 				rowvec.BagMean(bags, table, ids, offsets),
 				rowvec.BagMax(bags, table, ids, offsets),
+				rowvec.BagMean(longBags, long, ids, offsets),
+				rowvec.BagMax(longBags, long, ids, offsets),
 				rowvec.RotateAt(dst, dst, rowvec.Rotation{Heads: 1}, table, ids),
 			}
-		})
+		}
+		whileChanging[*rowvec.IndexError](t, calls)
+		defer tuning.Lower()()
+		whileChanging[*rowvec.IndexError](t, calls)
 		stop()
 	})
 }
@@ -164,14 +170,17 @@ func TestOffsetsChangeMeanwhile(t *testing.T) {
 		})
 		read := unsafe.Slice((*int)(unsafe.Pointer(&offsets[0])), len(offsets)*8/int(unsafe.Sizeof(0)))[:len(offsets)]
 		if unsafe.Sizeof(0) == 8 {
-			whileChanging[*rowvec.ShapeError](t, func() []error {
+			calls := func() []error {
 				return []error{
 					rowvec.BagSum(dst, table, ids, read, nil),
 					rowvec.BagSum(dst, table, ids, read, weights),
 					rowvec.BagMean(dst, table, ids, read),
 					rowvec.BagMax(dst, table, ids, read),
 				}
-			})
+			}
+			whileChanging[*rowvec.ShapeError](t, calls)
+			defer tuning.Lower()()
+			whileChanging[*rowvec.ShapeError](t, calls)
 		}
 		stop.Store(true)
 		wg.Wait()
