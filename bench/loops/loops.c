@@ -1,7 +1,7 @@
 // Loops in C over rows of a table, by each way to prefetch that pays on some processor: what memory gives to those who ask
 // for it in the best way, without checks, and without a promise which bits come out of it. bench/peers.py calls them, and
-// has made sure of what they take for granted: ids in range, bags that they fill, rows of a multiple of BLOCK floats without gaps, those
-// of results at addresses that are multiples of 64.
+// has made sure of what they take for granted: ids in range, all bags of one size, rows of a multiple of BLOCK floats without
+// gaps, those of results at addresses that are multiples of 64.
 
 #include <stdint.h>
 #ifdef __SSE__
@@ -14,15 +14,15 @@ enum kernel { GATHER, EMBED, SCATTER_ADD, BAG_SUM, BAG_SUM_WEIGHTED, ADD_SCALED 
 
 enum into { NOWHERE, L1, L2, ONCE, TO_WRITE };
 
-// job is what peers.py has as a class of the same name, in the same order.
+// job is what peers.py has as Loops.Work, in the same order.
 struct job {
 	int64_t kernel, dim, ids, seq, n, lists;
 	float *table, *rows, *positions, *weights, *x, *y;
 	float scale;
 };
 
-// way is how rows are prefetched: into which cache, how many ahead, each line beside one that is worked on (of bags, each panel in front of
-// one) and not all before, and whether results are written past the caches.
+// way is how rows are prefetched: into which cache, how many ahead, each line beside one that is worked on, of bags each panel
+// in front of one, and not all before; and whether results are written past the caches.
 struct way {
 	int64_t into, ahead, by_line, past;
 };
@@ -127,8 +127,8 @@ INLINE void by_rows(const struct job j, const int32_t *ids, enum kernel kernel, 
 }
 
 // panel sums width floats, from a column on, of all rows of a bag in registers. The ids of the bag are those from i on.
-INLINE void panel(const struct job j, const int32_t *ids, int64_t i, float *out, int64_t column, int width, int weighted, enum into into,
-	int64_t ahead, int by_line) {
+INLINE void panel(const struct job j, const int32_t *ids, int64_t i, float *out, int64_t column, int width, int weighted,
+	enum into into, int64_t ahead, int by_line) {
 	vec sum[PANEL / LANES];
 #pragma GCC unroll 16
 	for (int v = 0; v < width / LANES; v++)
@@ -161,6 +161,8 @@ INLINE void by_bags(const struct job j, const int32_t *ids, int weighted, enum i
 		int64_t column = 0;
 		for (; column + PANEL <= j.dim; column += PANEL)
 			panel(j, ids, i, out, column, PANEL, weighted, into, ahead, by_line);
+		for (; column + PANEL / 2 <= j.dim; column += PANEL / 2)
+			panel(j, ids, i, out, column, PANEL / 2, weighted, into, ahead, by_line);
 		for (; column < j.dim; column += BLOCK)
 			panel(j, ids, i, out, column, BLOCK, weighted, into, ahead, by_line);
 	}
