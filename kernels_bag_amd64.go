@@ -5,7 +5,8 @@ package rowvec
 import "github.com/rowvec/rowvec/internal/isa"
 
 // avx512 reports whether the bags are to be done with AVX-512. Its one masked tail is quicker than the up to three parts that AVX2
-// had when this was measured, before it had ENDS_AVX2, but not where a single part is all that there is. On a Zen 4, 1,000 rows, bags of 10, ns per id with AVX2 and with
+// had when this was measured, before it had ENDS_AVX2, but not where a single part is all that there is. On a Zen 4, 1,000 rows,
+// bags of 10, ns per id with AVX2 and with
 // AVX-512: 1.22 and 1.49 at 4 columns, 0.95 and 1.49 at 8; but 2.83 and 1.07 at 7, 1.88 and 1.06 at 12, 1.19 and 1.19 at 16,
 // 9.4 and 9.4 at 100, 56.2 and 48.2 at 768. Of a table that no cache holds, AVX2 is quicker for 33 to 128 columns: of 1,000,000
 // rows 15.6 and 17.5 at 40, 18.6 and 24.6 at 50, 15.5 and 17.3 at 64, 22.4 and 29.1 at 100, 25.2 and 31.6 at 128, but 19.5 and
@@ -90,14 +91,15 @@ const (
 //	 10,000 x 300     0.77 0.73 0.78      0.84 0.82 0.83      0.70 0.84 0.81
 //	  3,000 x 768     0.92 0.89 1.00      0.91 0.88 0.96      0.89 0.90 0.89
 //
-// Bags of 2 take 0.96 to 1.05, rows of 4,096 columns 0.92 to 1.03, longer ones 1.06 to 1.20. Four rows ahead and ten take 0.97 to 1.05 and
-// 0.94 to 1.15 of the time that six do, but sixteen of 10,000 x 100 0.81 to 0.91, of 1,000,000 x 100 0.96 to 1.05. Many long rows are too much for the caches, or too many at once for the prefetcher: bags of 50 of
-// 80,000 x 512, 40,000 x 1,024 and 20,000 x 2,048 in one piece 1.06, 1.23 and 1.21, while those of 10,000 x 256 take 1.17 times as
-// long in pieces as in one. Of rows that blocks of 64 do not make up a bag is one piece, or is left to spans.
+// Bags of 2 take 0.86 to 1.05, rows of 4,096 columns 0.92 to 1.03, longer ones 1.06 to 1.20. Four rows ahead and ten take 0.96 to 1.05 and
+// 0.94 to 1.15 times as long as six, but sixteen of 10,000 x 100 0.81 to 0.91, of 1,000,000 x 100 0.96 to 1.05. Many long rows are too
+// much for the caches, or too many at once for the prefetcher: bags of 50 of 80,000 x 512, 40,000 x 1,024 and 20,000 x 2,048 in one piece
+// take 1.06, 1.23 and 1.21, while those of 10,000 x 256 take 1.17 times as long in pieces as in one. Of rows that blocks of 64 do not make
+// up a bag is one piece, or is left to spans.
 //
-// Of 97 to 127 columns the time is 0.75 to 0.98 of that of blocks, but 1.06 to 1.10 for bags of 10 of 10,000 x 112; of 128 columns 0.92 to
-// 0.98 of that of wholeRows from wholeBag on where no cache holds the table, but for maxima of 1.05 and 1.01, and where one may, 1.12 to 1.23
-// for bags of 3 and 10, 0.99 to 1.02 of 20, 0.92 to 0.99 of 30, 0.83 to 0.96 of 50.
+// Of 97 to 127 columns the time is 0.75 to 0.98 of that of blocks, but 1.06 to 1.10 for bags of 10 of 10,000 x 112. Of 128 columns it is
+// 0.89 to 1.01 of that of wholeRows from wholeBag on where no cache holds the table, in two runs of bags of 10 0.92 to 1.05; and where one
+// may, 1.12 to 1.23 for bags of 3 and 10, 0.99 to 1.02 of 20, 0.92 to 0.99 of 30, 0.83 to 0.96 of 50.
 func (a *bagArgs) panelPiece() int {
 	ids, least := a.stop-a.next, panelBag
 	if a.cols == bagBlock {
@@ -123,11 +125,11 @@ const (
 	panelColumns  = 64 // of a block
 	panelAhead    = 6  // rows, and rows of fewer than bagBlock columns
 	panelEarly    = 16
-	panelLeast    = 96   // columns above which bags go so: up to there two vectors more hold all
+	panelLeast    = 96   // columns above which bags go so: up to there four vectors more than a block's hold all
 	panelMost     = 3072 // and up to which: rows of 4,096 are even
-	panelFew      = 256  // up to which a bag is one piece, and up to which it may be
-	panelWhole    = 384
-	panelBag      = 3 // ids in a bag on average
+	panelFew      = 256  // up to which a bag is one piece
+	panelWhole    = 384  // and up to which it is if blocks do not make up its rows, however many these are
+	panelBag      = 3    // ids in a bag on average
 	panelBlockBag = 20
 	panelIDs      = 16 // of a piece, and elements of their rows
 	panelElements = 16 << 10

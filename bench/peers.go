@@ -29,8 +29,8 @@ already, though it be empty.
 With -cc there are loops in C, too, which check nothing and know rows of a multiple of 16 floats
 only. They do not prefetch (plain), or do so into the first- or second-level cache (L1, L2), for
 a single use (once) or to write, 4 to 32 rows ahead, whole rows or part of one in front of each
-part that is worked on (by line); and write results of 4 MiB or more past the caches (past). The three
-quickest of up to 62 ways take part: what this processor and this memory give to a loop.
+part that is worked on (by line); and write results of 4 MiB or more past the caches (past). The
+three quickest of up to 62 ways take part: what this processor and this memory give to a loop.
 
 `
 
@@ -39,7 +39,7 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 	c := comparison{contests: contests, sample: sample}
 	flags := newFlags("bench peers", peersUsage, stderr)
 	name := flags.String("python", "python3", "the Python `interpreter` that has NumPy or PyTorch")
-	cc := flags.String("cc", "", "a C `compiler`, such as cc: loops in C that prefetch in every way, of which the best is a limit")
+	cc := flags.String("cc", "", "a C `compiler`, such as cc: loops in C that prefetch in many ways, of which the best is a limit")
 	flags.IntVar(&c.Rounds, "rounds", 11, "measure this many `rounds`")
 	flags.IntVar(&c.Workers, "workers", 1, "`threads` of NumPy and PyTorch, goroutines of rowvec's layers")
 	match := matchFlag(flags, "only cases whose name matches `regexp`, such as Gather/vocab=50257")

@@ -195,7 +195,7 @@ class Job:
 class Loops:
     """The loops of loops/loops.c, which has what its integers mean: a job's sides are the few quickest of all ways to prefetch.
 
-    They are called C, and then into which cache rows are prefetched, how many ahead, "by line" if not a row at a time, and
+    They are called C, and then into which cache rows are prefetched, how many ahead, "by line" if it is part of one at a time, and
     "past" if results are written past the caches. What they loop over is numbers of lists of ids.
     """
 

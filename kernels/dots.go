@@ -45,7 +45,7 @@ func dot(x, y []float32) float32 {
 	whole := len(x) &^ 7
 	s0, s1, s2, s3, s4, s5, s6, s7 := lanes(x[:whole], y[:whole], 0)
 	t0, t1, t2, t3, t4, t5, t6, t7 := lanes(x[:whole], y[:whole], 8)
-	if whole < len(x) {
+	if whole < len(x) { // what is left are the last of the first lanes or of the others
 		var p [8]float32
 		for k, v := range x[whole:] {
 			p[k] = float32(v * y[whole+k])

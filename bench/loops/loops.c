@@ -193,7 +193,11 @@ static void add_scaled(const struct job j) {
 	}
 #define GATHERED(into) BY_ROWS(GATHER, into)
 #define EMBEDDED(into) BY_ROWS(EMBED, into)
-#define SCATTERED(into) BY_ROWS(SCATTER_ADD, into)
+#define SCATTERED(into) \
+	switch (w->by_line) { \
+	case 0: by_rows(j, ids, SCATTER_ADD, into, w->ahead, 0, 0); break; \
+	case 1: by_rows(j, ids, SCATTER_ADD, into, w->ahead, 1, 0); break; \
+	}
 #define BY_BAGS(weighted, into) \
 	switch (w->by_line) { \
 	case 0: by_bags(j, ids, weighted, into, w->ahead, 0); break; \
