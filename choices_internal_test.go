@@ -236,8 +236,12 @@ func TestBagsAVX512(t *testing.T) {
 			by          way
 		}{
 			{4, 0, 1, 0}, {7, 0, 1, byAVX512}, {8, 0, 1, 0}, {9, 0, 1, byAVX512}, // a single part
-			{15, 0, 1, byAVX512}, {16, 0, 1, byAVX512}, {17, 0, 1, byAVX512}, // bagTails
-			{31, 8, 64 << 20, byAVX512}, {32, 8, 64 << 20, byAVX512}, {33, 8, 64 << 20, byWhole}, {33, 0, 64 << 20, byAVX512}, // bagNarrow
+			{15, 0, 1, byAVX512}, {16, 0, 1, byAVX512}, {17, 0, 1, byWhole}, // bagTails
+			{7, 8, 1, byWhole}, {15, 8, 1, byWhole}, {16, 8, 1, byAVX512}, {16, 8, 64 << 20, byWhole},
+			{31, 0, 1, byWhole}, {31, 8, 64 << 20, byWhole}, {32, 0, 1, byAVX512}, {32, 8, 64 << 20, byWhole}, // bagNarrow
+			{33, 8, 64 << 20, byWhole}, {33, 0, 64 << 20, byAVX512}, {33, 8, 1, byAVX512},
+			{64, 8, 64 << 20, byWhole}, {65, 8, 64 << 20, byAVX512}, // bagFew
+			{96, 8, 64 << 20, byAVX512}, {97, 8, 64 << 20, byWhole}, // bagMany
 			{127, 8, 64 << 20, byWhole}, {128, 8, 64 << 20, byWhole}, {129, 8, 64 << 20, byAVX512}, // bagBlock
 			{64, 8, 32<<20 - 1, byAVX512}, {64, 8, 32 << 20, byAVX512}, {64, 8, 32<<20 + 1, byWhole}, // heldBytes
 		} {
@@ -257,9 +261,10 @@ func TestBagsBlocks(t *testing.T) {
 			whole, held            way
 		}{
 			{127, 8, 80, 10, 0, 0}, {128, 0, 80, 10, 0, 0}, {129, 0, 80, 10, 0, 0}, {129, 8, 10, 10, 0, byWhole}, // bagBlock
-			{128, 8, 79, 10, byAVX2, 0}, {128, 8, 80, 10, byAVX2 | byAVX512, 0}, {128, 8, 81, 10, byAVX2 | byAVX512, 0}, // wholeBag
-			{383, 8, 29, 10, 0, byWhole}, {384, 8, 29, 10, 0, byWhole}, {385, 8, 29, 10, 0, 0}, // heldBlock
-			{385, 8, 30, 10, 0, byWhole}, {385, 8, 31, 10, 0, byWhole}, // heldBag
+			{128, 8, 10, 10, byAVX2, 0}, {128, 8, 80, 10, byAVX2, 0},
+			{255, 8, 29, 10, 0, byWhole}, {256, 8, 29, 10, 0, byAVX512}, {256, 0, 29, 10, 0, 0}, {257, 8, 29, 10, 0, byWhole},
+			{383, 8, 29, 10, 0, byWhole}, {384, 8, 29, 10, 0, byAVX512}, {385, 8, 29, 10, 0, 0}, // heldBlock
+			{385, 8, 30, 10, 0, byWhole}, {385, 8, 31, 10, 0, byWhole}, {512, 8, 31, 10, 0, byWhole}, // heldBag
 			{1023, 8, 30, 10, 0, byWhole}, {1024, 8, 30, 10, 0, byWhole}, {1025, 8, 30, 10, 0, 0}, {1024, 0, 30, 10, 0, 0}, // heldColumns
 		} {
 			a := bagArgs{cols: c.cols, ahead: c.ahead, next: 5, stop: 5 + c.ids, bags: c.bags}
@@ -268,6 +273,45 @@ func TestBagsBlocks(t *testing.T) {
 			}
 			if got, want := a.heldRows(), c.held&w != 0; got != want {
 				t.Errorf("%+v: held rows %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+// TestBagsOneBlock has what is left of rows done as one block, or by powers of two.
+func TestBagsOneBlock(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for cols, by := range map[int]way{
+			17: byAVX512, 32: byWhole, 47: byAVX512, 48: byAVX512, 49: byAVX512, 64: byWhole, 80: byWhole, 100: byAVX512, 176: byWhole, 200: byAVX512,
+		} {
+			a := bagArgs{cols: cols}
+			if got, want := a.oneBlock(), by&w != 0; got != want && w != byAVX2 {
+				t.Errorf("%d columns: %v, want %v", cols, got, want)
+			}
+		}
+	})
+}
+
+// TestBagsBeyond has how many columns behind a row are prefetched where AVX-512 goes in halves.
+func TestBagsBeyond(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, ahead int
+			bytes       uint64 // of the table
+			beyond      int
+		}{
+			{15, 8, 32<<20 + 1, 16}, {15, 8, 32 << 20, 0}, {15, 0, 64 << 20, 0}, // uncached
+			{32, 8, 64 << 20, 0}, {33, 8, 64 << 20, 16}, {47, 8, 64 << 20, 16}, {48, 8, 64 << 20, 0}, {49, 8, 64 << 20, 32}, // beyondFew
+			{80, 8, 64 << 20, 0}, {95, 8, 64 << 20, 32}, {97, 8, 64 << 20, 0}, {128, 8, 64 << 20, 0}, // bagMany
+			{129, 8, 1, 15}, {143, 0, 1, 1}, {144, 8, 64 << 20, 0}, // bagBlock
+		} {
+			a := bagArgs{cols: c.cols, ahead: c.ahead, limit: c.bytes, tableStride: 1}
+			want := c.beyond
+			if w != byHalves {
+				want = 0
+			}
+			if got := a.beyond(); got != want {
+				t.Errorf("%+v: %d columns, want %d", c, got, want)
 			}
 		}
 	})
@@ -403,6 +447,24 @@ func TestCached(t *testing.T) {
 			t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, c.want)
 		}
 	}
+}
+
+// TestRowsAhead has how many rows are prefetched ahead, of tables on either side of what the third level surely holds.
+func TestRowsAhead(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct{ rows, cols, want int }{
+			{32768, 64, 24}, {32769, 64, 96}, {65536, 32, 24}, {65537, 32, 96}, {16384, 128, 24}, {16385, 128, 48}, // closeBytes
+			{1 << 16, 17, 24}, {1 << 17, 16, 96}, // of a line
+		} {
+			if got := rowsAhead(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}, c.cols*4, 1<<16, aheadLeast, false); got != c.want && w == byHalves {
+				t.Errorf("%d x %d: %d rows, want %d", c.rows, c.cols, got, c.want)
+			} else if got < 8 || got > 96 {
+				t.Errorf("%d x %d: %d rows", c.rows, c.cols, got)
+			} else if got == 24 && w == byWhole {
+				t.Errorf("%d x %d: %d rows, as where AVX-512 goes in halves", c.rows, c.cols, got)
+			}
+		}
+	})
 }
 
 // TestBagsPrefetched has tables of rows of bags on either side of what is prefetched, of those that are short and others.

@@ -4,29 +4,86 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/isa"
 
-// avx512 reports whether the bags are to be done with AVX-512. Its one masked tail is quicker than the up to three parts that AVX2
-// had when this was measured, before it had ENDS_AVX2, but not where a single part is all that there is. On a Zen 4, 1,000 rows,
-// bags of 10, ns per id with AVX2 and with
-// AVX-512: 1.22 and 1.49 at 4 columns, 0.95 and 1.49 at 8; but 2.83 and 1.07 at 7, 1.88 and 1.06 at 12, 1.19 and 1.19 at 16,
-// 9.4 and 9.4 at 100, 56.2 and 48.2 at 768. Of a table that no cache holds, AVX2 is quicker for 33 to 128 columns: of 1,000,000
-// rows 15.6 and 17.5 at 40, 18.6 and 24.6 at 50, 15.5 and 17.3 at 64, 22.4 and 29.1 at 100, 25.2 and 31.6 at 128, but 19.5 and
-// 17.2 at 30 and, of 10,000, 3.8 and 3.6 at 64, 8.3 and 7.1 at 128. Not so a Zen 5, which does not do vectors in halves, and has
-// BAGS_ENDS: ns per id of bags of 10 of 1,000 and of 1,000,000 rows as a Zen 4 goes, the latter with 16 rows ahead, and so, medians
-// of 15 interleaved rounds:
+// avx512 reports whether the bags are to be done with AVX-512, and avx512Pays where there is some. Where it goes in halves, its masked tail is for up to bagTails columns that
+// are not prefetched, and one of its vectors no quicker than the two of AVX2; and what is quicker to read of rows that no cache holds depends on
+// the order of their lines and on what is fetched behind them (see beyond). On a Zen 4, times with AVX2 over those with AVX-512, sums, weighted ones
+// and maxima in bags of 10, medians of 15 interleaved rounds:
+//
+//	columns      3               12              16              24              32              64              96              128
+//	    1,000    1.10 1.04 1.27  0.98 1.10 1.27  1.02 1.05 0.87  0.70 0.74 0.72  1.08 1.12 1.10  1.06 1.12 1.09  1.10 1.13 1.12  1.10 1.17 1.13
+//	1,000,000    0.56 0.32 0.42  0.34 0.32 0.33  0.83 0.83 0.86  0.65 0.68 0.70  0.79 0.63 0.79  1.06 0.85 0.91  1.30 1.65 1.50  0.94 1.16 1.20
+//
+// and of 200,000 x 7 0.92, 0.92 and 0.90, of 150,000 x 12 1.00, 0.93 and 1.03, of 100,000 x 128 0.89, 0.78 and 0.90.
+func (a *bagArgs) avx512() bool { return isa.Active() == isa.AVX512 && a.avx512Pays() }
+
+func (a *bagArgs) avx512Pays() bool {
+	switch {
+	case a.cols < bagTails && a.cols&(a.cols-1) == 0: // a power of two is a single part
+		return false
+	case fullWidth() || a.cols > bagBlock:
+		return true
+	case a.cols < bagTails:
+		return a.ahead == 0
+	case a.cols > bagTails && a.cols < bagNarrow:
+		return false
+	}
+	return !a.uncached() || a.cols > bagFew && a.cols <= bagMany
+}
+
+const (
+	bagTails  = 16 // columns
+	bagNarrow = 32 // below which a vector of AVX-512 is not enough and two are too many
+	bagFew    = 64 // above which, up to bagMany, rows that no cache holds have it too
+	bagMany   = 96
+	bagBlock  = 128 // above which all have it; the widest block but for that of heldRows
+)
+
+// uncached reports whether the table is prefetched and too large for any cache.
+func (a *bagArgs) uncached() bool { return a.ahead > 0 && a.limit*uint64(a.tableStride) > heldBytes }
+
+// oneBlock reports whether what is left of rows is one block with AVX-512, BAGS_ENDS. Of rows that whole vectors make up it would be more
+// vectors than by powers of two, but where it saves a second walk over the ids. On a Zen 4, times of that over those by powers of two, sums of
+// 3, 10 and 50, medians of 15 interleaved rounds:
+//
+//	columns        40              48              60              72              80              100             120             150
+//	 1,000         0.80 0.82 0.84  0.92 0.96 0.97  0.81 0.83 0.85  0.89 0.92 0.95  0.95 1.01 1.00  0.85 0.92 0.94  0.78 0.84 0.86  0.92 0.95 0.94
+//	20,000         0.81 0.86 0.94  0.92 0.95 0.94  0.78 0.87 0.88  0.94 0.98 0.98  0.95 1.01 1.04  0.80 0.91 0.91  0.79 0.84 0.87
+//
+// A Zen 5, which does not do vectors in halves, has it for all, and AVX-512 for bags of 33 to 128 columns that no cache holds: ns per id of bags
+// of 10 of 1,000 and of 1,000,000 rows as a Zen 4 went when this was measured, the latter with 16 rows ahead, and so, medians of 15 interleaved
+// rounds:
 //
 //	columns        20          24          40          50          60          72          96          100         120
 //	    1,000      1.43 1.27   1.33 1.17   1.69 1.54   2.61 2.18   2.52 2.15   2.40 2.57   2.15 2.17   3.78 3.67   4.25 3.50
 //	1,000,000                  10.9 4.13   10.2 5.20   11.3 7.15                           16.8 13.8   20.6 16.2   25.7 18.5
-func (a *bagArgs) avx512() bool {
-	return isa.Active() == isa.AVX512 && (a.cols >= bagTails || a.cols&(a.cols-1) != 0) &&
-		(a.cols <= bagNarrow || a.cols > bagBlock || a.ahead == 0 || fullWidth() || a.limit*uint64(a.tableStride) <= heldBytes)
+func (a *bagArgs) oneBlock() bool { return fullWidth() || a.cols%16 != 0 || a.cols == 48 }
+
+// beyond returns how many columns behind a row are prefetched with it. Rows that begin and end within lines are taken for streams by the
+// processor, it seems, which then fetches lines behind them of its own accord, too late or to no use (see mixedBytes). On a Zen 4, times with 16
+// and with 32 columns more over those without, sums and weighted ones of 10 of 1,000,000 rows, with AVX2 but for the last three, medians of 15
+// interleaved rounds:
+//
+//	columns   6          20         28         31         40         50         56         63         72         78         88
+//	16        0.97 0.98  0.89 0.84  0.86 0.76  0.65 0.60  0.97 0.95  0.63 0.75  0.66 0.80  0.83 0.88
+//	32        1.08 1.10  1.00 1.15  0.91 0.90  0.90 0.75  1.11 1.07  0.62 0.56  0.75 0.62  0.60 0.64  0.83 0.68  0.85 0.72  0.94 0.88
+//
+// Rows of whole lines have 1.1 (48 columns) and 1.0 (64). A masked vector waits for a line of which it reads nothing, and so rows of more
+// than 128 columns are fetched to the end of their last one.
+func (a *bagArgs) beyond() int {
+	switch {
+	case !halves():
+		return 0
+	case a.cols > bagBlock:
+		return -a.cols & 15
+	case a.cols%16 == 0 || a.cols > bagMany || !a.uncached():
+		return 0
+	case a.cols <= beyondFew:
+		return 16
+	}
+	return 32
 }
 
-const (
-	bagTails  = 16  // columns from which on AVX-512 is for any number of them; a power of two below is a single part
-	bagNarrow = 32  // up to which it is also where no cache holds the table
-	bagBlock  = 128 // and beyond which it is again; the widest block but for that of heldRows
-)
+const beyondFew = 48 // columns
 
 // wholeRows reports whether AVX2 is to go over the ids once for rows of 128 columns that are prefetched, with three of
 // sixteen sums in memory, and not twice, 64 columns each time. On a Zen 3, 8,100 ids in bags of 2, 10 and 50, ns per id twice
@@ -37,15 +94,14 @@ const (
 //	  100,000   82.5 64.2, 66.9 55.6, 64.5 54.0    78.1 62.8, 81.6 64.8, 69.8 57.7     89.9 66.8, 65.2 54.5, 65.3 53.8
 //	1,000,000    122  123, 84.0 77.5, 75.9 72.5     150  123,  103 97.0,  108 99.9      141  129,  101  106,  107  115
 //
-// but 8.4 and 8.8 for bags of 10 of 1,000 rows, which are not prefetched. A Zen 4, whose bags of 128 columns take AVX2 where no
-// cache holds the table, needs wholeBag ids in a bag for that: sums of bags of 2, 5, 8, 20 and 50 of 1,000,000 rows take 1.1 to
-// 1.6, 1.04 to 1.07, 0.99, 0.87 and 0.87 to 1.03 of the time so, of 300,000 rows 1.3 to 1.7, 0.86, 0.84, 0.80 and 0.80; maxima of 5
-// 1.13 to 1.20 and 0.84 to 0.90, of 8 and more about as much as sums.
+// but 8.4 and 8.8 for bags of 10 of 1,000 rows, which are not prefetched. A Zen 4, whose bags of 128 columns take AVX2 where no cache holds
+// the table, goes twice: once takes 1.4 to 1.8 times as long for bags of 2 and 5 of 100,000 and 1,000,000 rows, 1.8 to 2.4 times for 8 and more of
+// 100,000, and 0.9 to 1.9 times for those of 1,000,000.
 func (a *bagArgs) wholeRows() bool {
-	return a.cols == bagBlock && a.ahead != 0 && (isa.Active() == isa.AVX2 || a.stop-a.next >= wholeBag*a.bags)
+	return a.cols == bagBlock && a.ahead != 0 && isa.Active() == isa.AVX2
 }
 
-// wholeBag is how many ids a bag has on average from which on AVX-512's machines do so, too, and AVX2's go by panels.
+// wholeBag is how many ids a bag of 128 columns has on average from which on AVX2 has it go by panels where no cache holds the table.
 const wholeBag = 8
 
 // heldRows reports whether the bags go by blocks of up to heldBlock columns, with their sums in registers, as rows of more than bagBlock
@@ -62,11 +118,25 @@ const wholeBag = 8
 //	 40,000 x 2,048      315  352     322  290     262  256                  283  274      279  285
 //	 20,000 x 300                                 32.1 23.9                 26.9 22.2     27.3 22.5
 //
+// A Zen 4 has them for two and three times bagBlock. On one, times of that over those by spans, sums, weighted ones and maxima in bags of 3, 10
+// and 50, medians of 21 interleaved rounds:
+//
+//	300,000 x 256   0.94 0.96 1.01   0.79 0.75 0.85   0.76 0.66 0.72
+//	 12,000 x 256                    0.90 0.91 0.88   0.90 0.86 0.79
+//	200,000 x 384   0.83 0.80 0.84   0.77 0.81 0.88   0.84 0.77 0.79
+//
+// but x 192 0.76 to 1.07, x 300 0.92 to 1.22, x 320 0.99 to 1.33, 50,257 x 768 0.94 to 1.14.
+//
 // Rows that are not prefetched are left to blocks of 128: sums of 10 of 1,000 x 129 take 4.9 and 6.9, x 160 3.9 and 5.0, x 256
 // 7.0 and 6.9, x 300 11.9 and 12.3.
 func (a *bagArgs) heldRows() bool {
-	return fullWidth() && a.ahead > 0 && a.cols > bagBlock &&
-		(a.cols <= heldBlock || a.cols <= heldColumns && a.stop-a.next >= heldBag*a.bags)
+	switch {
+	case a.ahead == 0 || a.cols <= bagBlock:
+		return false
+	case fullWidth():
+		return a.cols <= heldBlock || a.cols <= heldColumns && a.stop-a.next >= heldBag*a.bags
+	}
+	return halves() && a.cols <= heldBlock && a.cols%bagBlock == 0
 }
 
 const (
@@ -140,15 +210,9 @@ const (
 //
 //go:noinline
 func (a *bagArgs) do(k bagOp) bool {
-	a.fetched = a.cols
-	a.ends = fullWidth()
-	a.held = a.heldRows()
+	a.fetched = a.cols + a.beyond()
 	if a.avx512() {
-		// A masked vector waits for a line of which it reads nothing. On a Zen 4, sums of bags of 10 of 1,000,000 x 50 in no
-		// cache take 29.3 ns per id without it, 22.2 with it.
-		if !a.ends {
-			a.fetched = (a.cols + 15) &^ 15
-		}
+		a.ends, a.held = a.oneBlock(), a.heldRows()
 		switch k {
 		case opBagSum:
 			return bagSumAVX512(a)

@@ -79,9 +79,8 @@ const (
 // bagAhead is how many rows ahead bags prefetch at least, as long as those fit into what bytesAhead says; 8, 12, 24 and 32 take as long for
 // rows of 192 to 2,048 columns.
 //
-// Rows of more than 128 columns that are prefetched are done by spans of columns, with the sums in memory (but see heldColumns
-// for AVX-512 that is not in halves, and panelPiece for AVX2), and others by blocks of columns of all bags of a chunk, with the sums in
-// registers:
+// Rows of more than 128 columns that are prefetched are done by spans of columns, with the sums in memory (but see heldRows for AVX-512, and
+// panelPiece for AVX2), and others by blocks of columns of all bags of a chunk, with the sums in registers:
 // memory is idle while later blocks go over what the first has fetched, and where each fetches its own, rows come piece by
 // piece. On a Zen 4, ns per id in bags of 1, 2, 10 and 50, by blocks with pieces of 512 bytes and by spans, 4,096 ids (of
 // 20,000 x 2,048 half as many), medians of 31 interleaved rounds, tables in no cache (bags of 1 without weights have become
@@ -112,7 +111,7 @@ func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	}
 	ahead := 0
 	if extent(table) > small/4 {
-		ahead = rowsAhead(dst.Cols*4, len(ids), bagAhead, a.near)
+		ahead = rowsAhead(table, dst.Cols*4, len(ids), bagAhead, a.near)
 	}
 	fetch(table, ids, ahead, &hint{})
 	a.dstStride, a.tableStride = uintptr(dst.Stride)*4, uintptr(table.Stride)*4

@@ -113,7 +113,7 @@ func dotsAll(dst, a, table *Matrix, size int) {
 			d.ahead = 0
 		case large && d.ahead == 0 && (d.oneByOne || a.Cols <= 1024 && (a.Cols > 64 || a.Rows < 4)): // a part, which a cache would hold
 			d.burst = a.Cols * 4
-			d.ahead = rowsAhead(d.burst, table.Rows, aheadLeast, d.near)
+			d.ahead = rowsAhead(table, d.burst, table.Rows, aheadLeast, d.near)
 		}
 	}
 	d.run(a.Rows, table.Rows)
