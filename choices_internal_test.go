@@ -489,16 +489,17 @@ func TestBagsPrefetched(t *testing.T) {
 	})
 }
 
-// TestThirds, TestOneByOne and TestEndsPay hold choices to what the figures beside them say.
-func TestThirds(t *testing.T) {
-	isatest.Each(t, func(t *testing.T) {
+// TestParts, TestOneByOne and TestEndsPay hold choices to what the figures beside them say.
+func TestParts(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct {
 			rows, cols int
-			want       bool
+			by         way
 		}{
-			{1, 15, false}, {1, 16, true}, {2, 16, true}, {2, 64, true}, {3, 64, false}, {3, 65, true}, {64, 768, true},
+			{1, 15, 0}, {1, 16, byAVX2}, {2, 16, byAVX2}, {1, 63, byAVX2}, {1, 64, byAVX2 | byHalves}, {2, 64, byAVX2}, {2, 65, byAVX2 | byHalves},
+			{3, 64, 0}, {3, 65, byAVX2}, {3, 511, byAVX2}, {3, 512, byAVX2 | byHalves}, {64, 768, byAVX2 | byHalves},
 		} {
-			if got, want := goesInThirds(c.rows, c.cols), c.want && isa.Active() == isa.AVX2; got != want {
+			if got, want := goesInParts(c.rows, c.cols), c.by&w != 0; got != want {
 				t.Errorf("%d rows of %d: %v, want %v", c.rows, c.cols, got, want)
 			}
 		}

@@ -41,31 +41,23 @@ func dotGroup() int {
 //go:noinline
 func (d *dotArgs) do() int {
 	switch {
-	case d.thirds:
-		return d.inThirds()
-	case isa.Active() == isa.AVX2:
-		d.step, d.end, d.apart = 3, d.n, 1
-		return dotsAVX2(d)
+	case d.parts:
+		return d.groups()
 	case d.rows == 1 && d.byRow() && d.ids == nil && tuning.InOrderLines:
 		return dotsOrderedAVX512(d)
 	case d.rows == 1 && d.byRow():
 		return dotsOneAVX512(d)
 	}
-	return dotsAVX512(d)
+	d.step, d.end, d.apart = dotGroup(), d.n, 1
+	return d.groups()
 }
 
-// inThirds does a chunk in thirds, and then the rows that three do not divide.
-func (d *dotArgs) inThirds() int {
-	third := d.n / 3
-	d.first, d.step, d.end, d.apart = 0, 1, third, third
-	if third > 0 {
-		dotsAVX2(d)
+// groups does the groups from first to end.
+func (d *dotArgs) groups() int {
+	if isa.Active() == isa.AVX512 {
+		return dotsAVX512(d)
 	}
-	if 3*third < d.n {
-		d.first, d.step, d.end, d.apart = 3*third, 3, d.n, 1
-		dotsAVX2(d)
-	}
-	return d.n
+	return dotsAVX2(d)
 }
 
 // dotLanes adds the products of n elements, a multiple of 16 and no more than a chunk, to the lanes.

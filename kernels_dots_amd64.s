@@ -31,7 +31,22 @@
 	IMULQ dotArgs_tableStride(BX), row;       \
 	ADDQ  dotArgs_table(BX), row
 
-#define NEXT_TO(t) LEAQ t(R13), DX
+// The rows of a group are dotArgs.apart ids from each other, and so are their results.
+
+#define APART0 MOVQ R13, DX
+
+#define APART1 \
+	MOVQ dotArgs_apart(BX), DX; \
+	ADDQ R13, DX
+
+#define APART2 \
+	MOVQ dotArgs_apart(BX), DX; \
+	LEAQ (R13)(DX*2), DX
+
+#define APART3 \
+	MOVQ dotArgs_apart(BX), DX; \
+	LEAQ (DX)(DX*2), DX;        \
+	ADDQ R13, DX
 
 // DOT_ID sets row to id number DX.
 #define DOT_ID(row, load, found) \
@@ -77,10 +92,11 @@ near: \
 	MOVQ dotArgs_a(BX), R11;   \
 	MOVQ dotArgs_rows(BX), AX
 
-// DOTS_CHANGED leaves out the id number DX, which is out of range, and those behind it.
+// DOTS_CHANGED leaves out the id number DX, which is out of range, and those behind it. Ids do not go by in parts.
 #define DOTS_CHANGED \
-	MOVQ DX, dotArgs_n(BX); \
-	CMPQ R13, DX;           \
+	MOVQ DX, dotArgs_n(BX);   \
+	MOVQ DX, dotArgs_end(BX); \
+	CMPQ R13, DX;             \
 	JLT  group
 
 // AVX2
@@ -182,16 +198,6 @@ sum:
 	VSHUFPS $0x88, Y2, Y0, Y0;     \
 	VADDPS  Y12, Y0, Y0
 
-// The rows of a group are dotArgs.apart ids from each other, and so are their results.
-
-#define APART1 \
-	MOVQ dotArgs_apart(BX), DX; \
-	ADDQ R13, DX
-
-#define APART2 \
-	MOVQ dotArgs_apart(BX), DX; \
-	LEAQ (R13)(DX*2), DX
-
 // Where there are rows to prefetch, those of the group that begins dotArgs.ahead ids later, that is done while the first rows of a pass
 // by: with each line of the rows of this group a line of the three to come, which AX, DI and R13 point to meanwhile. NEXT_ROW finds the
 // row of id number DX, or of the last that may be read. On a Zen 3, times of that over those with all of them prefetched in front of the group, for so many rows of
@@ -253,7 +259,7 @@ TEXT ·dotsAVX2(SB), NOSPLIT, $0-16
 	LAST_LANES_BEGIN(R10, DX)
 	MOVQ dotArgs_first(BX), R13
 group:
-	DOT_ROW(NEXT_TO(0), SI, load0, found0)
+	DOT_ROW(APART0, SI, load0, found0)
 	DOT_ROW(APART1, R8, load1, found1)
 	DOT_ROW(APART2, R9, load2, found2)
 	CMPQ dotArgs_ahead(BX), $0
@@ -337,8 +343,7 @@ lastAhead:
 	DOTS_COLUMNS_AVX2(LAST_AHEAD, LAST_SECOND, lastAheadBlock, lastAheadTail, lastAheadFew, lastAheadSum)
 	AHEAD_END
 	JMP  lastResults
-changed: // of ids, which do not go by in thirds
-	MOVQ DX, dotArgs_end(BX)
+changed:
 	DOTS_CHANGED
 done:
 	VZEROUPPER
@@ -605,17 +610,31 @@ DATA ·apart+0(SB)/8, $0x0D0905010C080400
 DATA ·apart+8(SB)/8, $0x0F0B07030E0A0602
 GLOBL ·apart(SB), RODATA|NOPTR, $16
 
+// RESULTS stores those of a row of a, and goes on to its next row of dst. It jumps by numbers of instructions, since it is there several times.
+#define RESULTS(x) \
+	MOVQ  dotArgs_apart(BX), DX;       \
+	CMPQ  DX, $1;                      \
+	JNE   3(PC);                       \
+	VMOVUPS x, K2, (DI);               \
+	JMP   6(PC);                       \
+	VMOVSS x, (DI);                    \
+	VEXTRACTPS $1, x, (DI)(DX*4);      \
+	VEXTRACTPS $2, x, (DI)(DX*8);      \
+	LEAQ  (DX)(DX*2), DX;              \
+	VEXTRACTPS $3, x, (DI)(DX*4);      \
+	ADDQ  dotArgs_dstStride(BX), DI
+
 #define DOTS_AVX512 \
 	MOVQ dotArgs_cols(BX), AX;                              \
 	MASK;                                                   \
 	SPLIT(64);                                              \
 	VPMOVZXBD ·apart(SB), Z31;                              \
-	XORL R13, R13;                                          \
+	MOVQ dotArgs_first(BX), R13;                            \
 group: \
-	DOT_ROW(NEXT_TO(0), SI, load0, found0);                 \
-	DOT_ROW(NEXT_TO(1), R8, load1, found1);                 \
-	DOT_ROW(NEXT_TO(2), R9, load2, found2);                 \
-	DOT_ROW(NEXT_TO(3), R10, load3, found3);                \
+	DOT_ROW(APART0, SI, load0, found0);                     \
+	DOT_ROW(APART1, R8, load1, found1);                     \
+	DOT_ROW(APART2, R9, load2, found2);                     \
+	DOT_ROW(APART3, R10, load3, found3);                    \
 	DOTS_AHEAD;                                             \
 	MOVQ dotArgs_n(BX), R12;                                \
 	SUBQ R13, R12;                                          \
@@ -658,16 +677,13 @@ quadSum: \
 	MOVQ dotArgs_rows(BX), DI;                              \
 	SUBQ AX, DI;                                            \
 	SUBQ $4, DI;                                            \
-	MOVQ dotArgs_dstStride(BX), R12;                        \
-	IMULQ R12, DI;                                          \
+	IMULQ dotArgs_dstStride(BX), DI;                        \
 	ADDQ dotArgs_dst(BX), DI;                               \
 	LEAQ (DI)(R13*4), DI;                                   \
-	VMOVUPS X0, K2, (DI);                                   \
-	VMOVUPS X1, K2, (DI)(R12*1);                            \
-	LEAQ (DI)(R12*2), DI;                                   \
-	VMOVUPS X2, K2, (DI);                                   \
-	VMOVUPS X3, K2, (DI)(R12*1);                            \
-	LEAQ (DI)(R12*2), DI;                                   \
+	RESULTS(X0);                                            \
+	RESULTS(X1);                                            \
+	RESULTS(X2);                                            \
+	RESULTS(X3);                                            \
 	SUBQ $4, AX;                                            \
 	JGE  quad;                                              \
 few: \
@@ -686,10 +702,8 @@ pair: \
 	MOVQ R12, R11;                                          \
 	ADDQ dotArgs_aStride(BX), R11;                          \
 	VEXTRACTF128 $1, Y0, X1;                                \
-	VMOVUPS X0, K2, (DI);                                   \
-	ADDQ dotArgs_dstStride(BX), DI;                         \
-	VMOVUPS X1, K2, (DI);                                   \
-	ADDQ dotArgs_dstStride(BX), DI;                         \
+	RESULTS(X0);                                            \
+	RESULTS(X1);                                            \
 	SUBQ $2, AX;                                            \
 	JGT  pair;                                              \
 	JLT  next;                                              \
@@ -698,10 +712,10 @@ last: \
 	DOTS_COLUMNS_AVX512(LAST_COLUMNS_AVX512, lastBlock, lastTail, lastSum); \
 	QUARTERS(Z0, Z1, Z2, Z3, Z8);                           \
 	TREE_AVX512(Z0);                                        \
-	VMOVUPS X0, K2, (DI);                                   \
+	RESULTS(X0);                                            \
 next: \
-	ADDQ $4, R13;                                           \
-	CMPQ R13, dotArgs_n(BX);                                \
+	ADDQ dotArgs_step(BX), R13;                             \
+	CMPQ R13, dotArgs_end(BX);                              \
 	JLT  group;                                             \
 	JMP  done;                                              \
 changed: \

@@ -31,9 +31,9 @@ type dotArgs struct {
 	burst       int  // bytes to prefetch of each row; with AVX2 it is all of it
 	near        bool // prefetch into the first-level cache
 	oneByOne    bool // without ids, rows of the table may go by one by one
-	thirds      bool // without ids, they go by in thirds, with AVX2
+	parts       bool // without ids, they go by in as many parts as a group has, on amd64
 
-	// With AVX2 groups begin at position first and then every step positions, up to end, and the rows of one are apart positions from each
+	// On amd64 groups begin at position first and then every step positions, up to end, and the rows of one are apart positions from each
 	// other.
 	first, step, end, apart int
 	//lint:ignore U1000 for the assembly alone
@@ -103,8 +103,8 @@ func dotsAll(dst, a, table *Matrix, size int) {
 	d := dotArgs{dst: &dst.Data[0], a: &a.Data[0], table: &table.Data[0]}
 	d.prepare(dst, a, table, table.Rows)
 	switch {
-	case goesInThirds(a.Rows, a.Cols):
-		d.thirds, d.ahead = true, 0
+	case goesInParts(a.Rows, a.Cols):
+		d.parts, d.ahead = true, 0
 	case fullWidth():
 		large := size > tuning.InOrderBytes/4
 		d.oneByOne = large && goesOneByOne(a.Rows, a.Cols)
@@ -131,10 +131,10 @@ func goesOneByOne(rows, cols int) bool {
 	return cols >= 256 && (tuning.InOrderLines || rows*cols >= oneElements)
 }
 
-// goesInThirds reports whether all rows of a table go by in thirds for so many rows of so many columns: each group of AVX2's has one row
-// of each third of a chunk, and none is prefetched. A processor's own prefetcher keeps up with three places, at each of which one row
-// follows the other, but not with groups of rows next to each other. On a Zen 3, ns per row of the table by such groups, with the next
-// ones prefetched, and so, medians of 21 interleaved rounds:
+// goesInParts reports whether all rows of a table go by in parts for so many rows of so many columns: each group has one row of each
+// third of the table, or with AVX-512 of each quarter, and none is prefetched. A processor's own prefetcher keeps up with three or four
+// places, at each of which one row follows the other, but not with groups of rows next to each other. On a Zen 3, ns per row of the table by
+// such groups, with the next ones prefetched, and in thirds of what one call of assembly does, medians of 21 interleaved rounds:
 //
 //	rows of a           1           2           4           16
 //	 50,257 x 768        213  139    215  161    273  200    571  481
@@ -147,7 +147,26 @@ func goesOneByOne(rows, cols int) bool {
 //	4,000,000 x 16      4.40 4.26   7.80 6.63   10.9 11.7   36.8 46.5
 //	 10,000 x 64        9.25 7.12   17.4 9.52   19.6 17.3   67.0 63.5
 //	    300 x 768       69.8 65.2   86.8 82.3    153  147    499  487
-func goesInThirds(rows, cols int) bool {
+//
+// and on a Zen 4, whose AVX-512 goes in halves, by groups and in quarters of the table, medians of 11 (with AVX2, thirds of the table take 0.90
+// to 1.08 of the time of thirds of what a call does):
+//
+//	rows of a           1           2           4           16
+//	 50,257 x 768        209  111    234  119    272  197    490  387
+//	 50,257 x 512        126  100    146 97.7    179  139    309  229
+//	 40,000 x 1,024     0.55        0.60        0.76        0.80        (times of quarters over those of groups)
+//	 20,000 x 2,048      447  364    469  411    548  551   1034  991
+//	200,000 x 300       0.88        0.65        1.42        1.32
+//	300,000 x 128       27.6 21.2   26.0 19.4   25.9 31.0   63.1 66.4
+//	1,000,000 x 64      13.2 9.34   10.5 12.8   11.0 17.2   38.6 50.1
+//	1,000,000 x 32      7.04 8.12   6.35 6.68   11.3 12.5   28.0 37.2
+//	 10,000 x 64        4.57 3.20   6.32 5.19   8.85 8.77   34.0 34.8
+//
+// Where AVX-512 is not in halves, rows go by one by one.
+func goesInParts(rows, cols int) bool {
+	if halves() {
+		return cols >= 512 || rows == 2 && cols > 64 || rows == 1 && cols >= 64
+	}
 	return isa.Active() == isa.AVX2 && (cols > 64 || cols >= 16 && rows <= 2)
 }
 
@@ -169,6 +188,10 @@ func (d *dotArgs) run(rows, n int) int {
 	height := min(rows, dotRows, max(4, dotElements/d.cols&^3))
 	group := dotGroup()
 	width := max(1, min(n, chunkElements/d.cols, chunkRows, dotResults/height)/group) * group
+	if d.parts {
+		d.runParts(rows, n, height, width)
+		return n
+	}
 	if n <= width && rows == height {
 		d.n, d.rows, d.readable = n, rows, n
 		return d.do()
@@ -211,6 +234,32 @@ func (d dotArgs) runPieces(rows, n, height, width int) int {
 		}
 	}
 	return n
+}
+
+// runParts is run in pieces where rows go by in parts.
+func (d dotArgs) runParts(rows, n, height, width int) {
+	group := dotGroup()
+	part := n / group
+	d.n, d.step, d.apart = n, 1, part
+	for ; d.first < part; d.first = d.end {
+		d.end = min(d.first+width/group, part)
+		d.doRows(rows, height)
+	}
+	if d.first = part * group; d.first < n { // rows that the parts have left
+		d.step, d.end, d.apart = group, n, 1
+		d.doRows(rows, height)
+	}
+}
+
+// doRows is do for so many rows of a, some at a time.
+func (d dotArgs) doRows(rows, height int) {
+	dst, a := d.dst, d.a
+	for i := 0; i < rows; i += height {
+		d.rows = min(height, rows-i)
+		d.dst = (*float32)(unsafe.Add(unsafe.Pointer(dst), uintptr(i)*d.dstStride))
+		d.a = (*float32)(unsafe.Add(unsafe.Pointer(a), uintptr(i)*d.aStride))
+		d.do()
+	}
 }
 
 // longDots sets column j of dst to the dot products of the rows of a with row id of table, in pieces.
