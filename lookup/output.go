@@ -217,7 +217,7 @@ func (o *Output) backward(
 	}
 	p.groups = parts(h.Rows, p.states)
 	whole := p.grad.Rows > 0 && !p.sampled
-	p.turns = whole && workers <= 1 && (h.Rows == 1 || h.Rows >= turnStates && h.Rows <= turnElements/dim)
+	p.turns = whole && workers <= 1 && (h.Rows == 1 && !tuning.Halves || h.Rows >= turnStates && h.Rows <= turnElements/dim)
 	if whole && !p.turns {
 		p.blocks = parts(n, outputRows)
 	}
@@ -235,7 +235,9 @@ const (
 // of the time of one after the other, 603,084 x 64, 0.99, 0.98 and 0.94, 300,000 x 128, 0.96, 0.96 and 0.97, 50,257 x 768, 1.03, 1.01 and
 // 1.00, 9,423 x 4,096, and 0.94, 0.89 and 0.61, 30,000 x 64, on one core of a Zen 5, medians of 15 rounds in random order; with two and three
 // 1.1 to 1.2 (0.9 to 1.1 of 4,096 columns), with 4 to 12 0.91 to 1.11. A single one, which waits for memory alone, has it too: 0.92,
-// 603,084 x 64, 0.87, 128,657 x 300, 0.85 to 0.9, 50,257 x 768, and 0.96 to 1.01, 9,423 x 4,096.
+// 603,084 x 64, 0.87, 128,657 x 300, 0.85 to 0.9, 50,257 x 768, and 0.96 to 1.01, 9,423 x 4,096. But on a Zen 4 it takes 1.18 to 1.21,
+// 1,000,000 x 64, 1.08 to 1.13, 300,000 x 128, 1.17 to 1.20, 50,257 x 768, and 1.05 to 1.17, 9,423 x 4,096, with AVX-512 and with AVX2, medians
+// of 15 interleaved rounds; with 16 states 0.98 to 1.01.
 //
 // turnElements is the most elements that they may have, but for a single one, since they and their gradients come by for each part of the
 // table: 128 to 1,024 states took 0.98, 1.00, 0.98 and 1.01, 50,257 x 768, 1.00, 1.02, 1.11 and 1.10, 9,423 x 4,096, 0.99, 0.97, 0.97 and
