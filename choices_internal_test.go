@@ -506,6 +506,29 @@ func TestParts(t *testing.T) {
 	})
 }
 
+// TestByRow has a row of a go over the rows of the table one by one: whole vectors where AVX-512 is in halves.
+func TestByRow(t *testing.T) {
+	var id uint32
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, n, ahead, readable int
+			ids                      bool
+			by                       way
+		}{
+			{64, 8, 4, 100, true, byAVX512}, {63, 8, 4, 100, true, byWhole}, {65, 8, 4, 100, true, byWhole},
+			{64, 7, 4, 100, true, 0}, {64, 8, 0, 100, true, 0}, {64, 8, 4, 4, true, 0}, {64, 8, 4, 5, true, byAVX512}, {64, 8, 4, 100, false, 0},
+		} {
+			d := dotArgs{cols: c.cols, n: c.n, ahead: c.ahead, readable: c.readable}
+			if c.ids {
+				d.ids = unsafe.Pointer(&id)
+			}
+			if got, want := d.byRow(), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
 func TestOneByOne(t *testing.T) {
 	for _, lines := range []bool{false, true} {
 		was := tuning.InOrderLines

@@ -23,9 +23,9 @@ func dotGroup() int {
 	return 3
 }
 
-// do does one chunk: see rowArgs.do. One row of a goes over rows of the table that are prefetched one after the other where AVX-512
-// is not in halves, and of several over more rows of more than 128 columns than one call does the first, for the others to find
-// them in a cache. ns per id on a Zen 5, all over groups of rows and so, 8,192 uniform ids (of 512 columns 4,096):
+// do does one chunk: see rowArgs.do. One row of a goes over rows of the table that are prefetched one after the other, and of several over
+// more rows of more than 128 columns than one call does the first, for the others to find them in a cache, where AVX-512 is not in halves. ns
+// per id on a Zen 5, all over groups of rows and so, 8,192 uniform ids (of 512 columns 4,096):
 //
 //	rows of a           1           2           4           8           16          64
 //	1,000,000 x 16      3.25 2.71
@@ -37,6 +37,10 @@ func dotGroup() int {
 //	  400,000 x 300     53.9 42.9               72.5 63.8               118  92.7
 //	  200,000 x 512                             108  89.8               189  143
 //	   50,257 x 768     113  108    124  124                196  164
+//
+// On a Zen 4 one row takes 0.92 to 0.95 of the time so, 2,048 ids of 50,257 x 768, 1.03, 128 of them, 1.04, 300,000 x 256, 0.87 to 1.02,
+// 1,000,000 x 128, 0.56 to 0.63, x 48 and x 64, 0.75 to 0.84, x 16 and x 32, and 0.82, 10,000 x 64, but 1.75 and 1.54, x 50 and x 30, whose masked
+// vector waits for a line of which it reads nothing; the first of several rows 0.96 to 1.35, medians of 15 interleaved rounds.
 //
 //go:noinline
 func (d *dotArgs) do() int {

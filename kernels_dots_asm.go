@@ -201,7 +201,7 @@ func (d *dotArgs) run(rows, n int) int {
 
 // byRow reports whether one row of a goes over the rows of the table one by one: see do.
 func (d *dotArgs) byRow() bool {
-	return d.n%4 == 0 && (d.ids != nil || d.oneByOne) && d.ahead > 0 && d.readable > d.ahead && fullWidth()
+	return d.n%4 == 0 && (d.ids != nil || d.oneByOne) && d.ahead > 0 && d.readable > d.ahead && (fullWidth() || halves() && d.cols%16 == 0)
 }
 
 // runPieces is run in pieces of so many rows and ids. The receiver is a value: see runPieces of rowArgs.
@@ -212,7 +212,7 @@ func (d dotArgs) runPieces(rows, n, height, width int) int {
 		d.ahead = all.ahead
 		d.n = min(width, n-j)
 		step := height
-		if d.cols > 128 && d.byRow() {
+		if d.cols > 128 && fullWidth() && d.byRow() {
 			step = 1
 		}
 		for i := 0; i < rows; i, step = i+step, height {
