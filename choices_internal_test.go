@@ -56,7 +56,7 @@ func TestRowsAVX512(t *testing.T) {
 		}{
 			{opGather, 31, 999, 0, false, 0}, {opGather, 32, 999, 0, false, 0}, {opGather, 33, 999, 0, false, byAVX512}, // shortColumns
 			{opScatterAdd, 32, 999, 8, false, 0}, {opEmbed, 32, 999, 8, false, 0}, {opEmbed, 33, 999, 8, false, byWhole},
-			{opGather, 63, 999, 8, false, byWhole}, {opGather, 64, 999, 8, false, byAVX512}, {opGather, 65, 999, 8, false, byAVX512}, // lineBytes
+			{opGather, 63, 999, 8, false, byWhole}, {opGather, 64, 999, 8, false, byAVX512}, {opGather, 65, 999, 8, false, byWhole}, // lineBytes
 			{opScatterAdd, 48, 999, 8, false, byWhole}, {opScatterAdd, 63, 999, 8, false, byWhole}, {opScatterAdd, 64, 999, 8, false, byAVX512},
 			{opGather, 127, 1, 0, false, byWhole}, {opGather, 128, 1, 0, false, byWhole}, {opGather, 129, 1, 0, false, 0}, // endColumns
 			{opGather, 199, 5, 0, false, 0}, {opGather, 200, 5, 0, false, 0}, {opGather, 200, 6, 0, false, byAVX512}, // WideBytes
@@ -131,6 +131,37 @@ func TestStreamsLines(t *testing.T) {
 			a := rowArgs{cols: c.cols, linear: &line[c.shift], abreast: c.abreast}
 			a.linearStride = 4 * (uintptr(c.cols+15)&^15 + c.gap)
 			if got, want := a.streamsLines(c.k), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+// TestShortTail has rows whose last vector is half of one or less, which AVX2 does where they are prefetched and AVX-512 is in halves.
+func TestShortTail(t *testing.T) {
+	isatest.Tune(t, &tuning.WideBytes, 4*1000)
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, rows, ahead int
+			short             bool
+		}{
+			{80, 99, 8, false}, {81, 99, 8, true}, {88, 99, 8, true}, {89, 99, 8, false}, {81, 99, 0, false},
+			{100, 10, 8, false}, {100, 11, 8, true}, // WideBytes
+			{248, 99, 8, true}, {249, 99, 8, false}, {257, 99, 8, false}, // tailColumns
+		} {
+			a := rowArgs{cols: c.cols, limit: uint64(c.rows), tableStride: uintptr(4 * c.cols), ahead: c.ahead, fullWidth: fullWidth()}
+			for k := range opEmbed + 1 {
+				if got, want := a.avx512(k), c.short && w == byHalves; got == want && c.rows == 99 && c.ahead != 0 && w != byAVX2 {
+					t.Errorf("%+v: kernel %d with AVX-512: %v, want %v", c, k, got, !want)
+				}
+			}
+			for k := range opUpdateAdam + 1 {
+				u := updateArgs{rowArgs: a}
+				if got, want := u.avx512(k), w != byAVX2 && !(c.short && w == byHalves && k != opUpdateAdam); got != want && c.ahead != 0 {
+					t.Errorf("%+v: update %d with AVX-512: %v, want %v", c, k, got, want)
+				}
+			}
+			if got, want := a.shortTail(), c.short && w == byHalves; got != want {
 				t.Errorf("%+v: %v, want %v", c, got, want)
 			}
 		}

@@ -86,9 +86,30 @@ func (a *rowArgs) streamsLines(k op) bool {
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return isa.Active() == isa.AVX512 && a.cols > shortColumns && (a.fullWidth && a.endsPay(k) || a.wide512() &&
+	return isa.Active() == isa.AVX512 && a.cols > shortColumns && (a.fullWidth && a.endsPay(k) || a.wide512() && !a.shortTail() &&
 		(a.large() || a.abreast || k >= opScatterAdd && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4 || a.abreast))
 }
+
+// shortTail reports whether rows are better off with the parts of AVX2's vectors, since a masked vector reads the lesser half of what it could:
+// in no cache or the third level it waits for a line of which it reads nothing. On a Zen 4, times with AVX2 over those with AVX-512, of 1,000,000
+// rows (from 130 columns on 300,000, of updates 500,000 and 300,000) and 8,192 uniform ids, medians of 11 and 15 interleaved rounds:
+//
+//	columns      66    72    84    88    100   116   120   130   150   200      76    90    94    104   124   190
+//	gather       0.75  0.81  0.81  0.78  0.89  0.83  0.86  0.94  0.95  1.00     0.79  1.02  1.13  1.06  0.96  1.10
+//	scatter-add  0.74  0.78  0.76  0.81  0.81  0.93  0.99  0.78  1.00  0.92     0.96  1.06  1.13  0.93  1.22  1.11
+//	embed        0.67  0.76  0.71  0.78  0.78  0.81  0.82  0.59  0.85  0.75     0.97  0.98  1.07  0.92  1.11  1.04
+//	SGD          0.70  0.79  0.75        0.80  0.89  0.97  0.83  0.99  0.90     1.09  1.02        0.92
+//	Adagrad      0.95  0.81  0.97        0.81  0.86  1.03  0.86  1.00  0.92     0.97  1.05        1.07
+//	row-wise     0.59  0.74  0.75        0.85  0.82  0.96  0.87  1.08  0.91     0.98  0.90        1.00
+//	Adam         1.22  1.18  1.23        0.97  0.94  1.01  1.13  1.18  1.11     0.91  1.16        1.09
+//
+// and of 30,000 x 100 0.75, 0.83, 0.87, 0.70, 0.88, 0.83 and 0.94; of 1,000,000 x 80, which are whole vectors, 1.3, 1.7 and 1.3. Rows of 260 and 280
+// columns have 0.93 to 1.07, of 1,000 0.94 to 1.12.
+func (a *rowArgs) shortTail() bool {
+	return halves() && a.ahead != 0 && a.large() && a.cols <= tailColumns && (a.cols-1)%16 < 8
+}
+
+const tailColumns = 256
 
 // endsPay reports whether END_ROWS is quicker than AVX2. Of a table in cache it may not be where vectors begin within a line. On a
 // Zen 5, 1,000 rows, ns per row with AVX2 and so:

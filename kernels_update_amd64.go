@@ -25,7 +25,7 @@ const squareColumns = 8
 
 // avx512 reports whether update k is to run on AVX-512.
 func (a *updateArgs) avx512(k updateOp) bool {
-	return (a.wide512() || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns) &&
+	return (a.wide512() && (k == opUpdateAdam || !a.shortTail()) || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns) &&
 		(a.ahead > 0 || a.cols > tuning.RootColumns || k != opUpdateAdagrad && k != opUpdateAdam)
 }
 
