@@ -66,7 +66,7 @@ func TestRowsAVX512(t *testing.T) {
 			{opGather, 1023, 999, 8, false, byAVX512}, {opGather, 1024, 999, 8, false, byAVX512}, {opGather, 1025, 999, 8, false, 0}, // wholeBytes
 			{opGather, 1025, 999, 8, true, byAVX512}, {opGatherScaled, 1025, 999, 8, false, byAVX512}, {opScatterAdd, 1025, 999, 8, false, byAVX512},
 		} {
-			a := rowArgs{cols: c.cols, limit: uint64(c.rows), tableStride: uintptr(4 * c.cols), ahead: c.ahead, abreast: c.abreast, fullWidth: fullWidth()}
+			a := rowArgs{cols: c.cols, limit: uint64(c.rows), tableStride: uintptr(4 * c.cols), ahead: c.ahead, abreast: c.abreast, ends: fullWidth()}
 			if got, want := a.avx512(c.k), c.by&w != 0; got != want {
 				t.Errorf("%+v: %v, want %v", c, got, want)
 			}
@@ -149,7 +149,7 @@ func TestShortTail(t *testing.T) {
 			{100, 10, 8, false}, {100, 11, 8, true}, // WideBytes
 			{248, 99, 8, true}, {249, 99, 8, false}, {257, 99, 8, false}, // tailColumns
 		} {
-			a := rowArgs{cols: c.cols, limit: uint64(c.rows), tableStride: uintptr(4 * c.cols), ahead: c.ahead, fullWidth: fullWidth()}
+			a := rowArgs{cols: c.cols, limit: uint64(c.rows), tableStride: uintptr(4 * c.cols), ahead: c.ahead, ends: fullWidth()}
 			for k := range opEmbed + 1 {
 				if got, want := a.avx512(k), c.short && w == byHalves; got == want && c.rows == 99 && c.ahead != 0 && w != byAVX2 {
 					t.Errorf("%+v: kernel %d with AVX-512: %v, want %v", c, k, got, !want)
@@ -580,20 +580,42 @@ func TestOneByOne(t *testing.T) {
 }
 
 func TestEndsPay(t *testing.T) {
-	for _, c := range []struct {
-		k           op
-		cols, ahead int
-		want        bool
-	}{
-		{opGather, 129, 8, false}, {opScatterAdd, 128, 0, true}, {opScatterAdd, 100, 8, true}, {opScatterAdd, 100, 0, false},
-		{opEmbed, 96, 0, true}, {opEmbed, 95, 0, false}, {opEmbed, 97, 0, true},
-		{opGather, 63, 0, true}, {opGather, 65, 0, false}, {opGather, 79, 0, false}, {opGather, 81, 0, true},
-	} {
-		a := rowArgs{cols: c.cols, ahead: c.ahead}
-		if got := a.endsPay(c.k); got != c.want {
-			t.Errorf("kernel %d, %d columns, %d ahead: %v, want %v", c.k, c.cols, c.ahead, got, c.want)
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			k           op
+			cols, ahead int
+			by          way
+		}{
+			{opGather, 129, 8, 0}, {opScatterAdd, 128, 0, byAVX512}, {opScatterAdd, 100, 8, byAVX512}, {opScatterAdd, 100, 0, byHalves},
+			{opEmbed, 96, 0, byAVX512}, {opEmbed, 95, 0, byHalves}, {opEmbed, 97, 0, byAVX512},
+			{opGather, 63, 0, byAVX512}, {opGather, 65, 0, byHalves}, {opGather, 79, 0, byHalves}, {opGather, 81, 0, byAVX512},
+		} {
+			a := rowArgs{cols: c.cols, ahead: c.ahead}
+			if got, want := a.endsPay(c.k), c.by&w != 0; got != want && w != byAVX2 {
+				t.Errorf("kernel %d, %d columns, %d ahead: %v, want %v", c.k, c.cols, c.ahead, got, want)
+			}
 		}
-	}
+	})
+}
+
+// TestHasEnds has where AVX-512 in halves does narrow rows by END_ROWS, which others do whatever they are.
+func TestHasEnds(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, rows, ahead int
+			window            uintptr
+			by                way
+		}{
+			{48, 1 << 20, 8, 0, byAVX512}, {49, 1 << 20, 8, 0, byWhole}, {49, 1 << 20, 0, 0, byAVX512}, {48, 1 << 20, 8, 64, byWhole},
+			{63, 66_000, 8, 0, byAVX512}, {63, 67_000, 8, 0, byWhole}, // narrowBytes
+			{64, 32_768, 8, 0, byAVX512}, {64, 32_769, 8, 0, byWhole}, // closeBytes
+			{64, 1 << 20, 0, 0, byAVX512}, {65, 8, 0, 0, byWhole}, // narrowColumns
+		} {
+			if got, want := hasEnds(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}, c.ahead, c.window), c.by&w != 0; got != want {
+				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
 }
 
 func TestLarge(t *testing.T) {

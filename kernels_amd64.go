@@ -22,8 +22,8 @@ import (
 //     are no multiple of a vector, nor are copies of rows of more than wholeBytes, unless they come abreast: on a Zen 4,
 //     125,000 x 4,096 1423 with AVX2 and 1556 with AVX-512.
 //   - Rows of more than that and up to endColumns have END_ROWS where the processor does not do vectors in halves, which
-//     tuning.Halves is about, and where that is quicker, which endsPay knows.
-//   - Rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
+//     tuning.Halves is about, and where that is quicker, which endsPay knows; and some where it does, which hasEnds knows.
+//   - Other rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
 //     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
 //     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
 const (
@@ -86,7 +86,7 @@ func (a *rowArgs) streamsLines(k op) bool {
 
 // avx512 reports whether kernel k is to run on AVX-512.
 func (a *rowArgs) avx512(k op) bool {
-	return isa.Active() == isa.AVX512 && a.cols > shortColumns && (a.fullWidth && a.endsPay(k) || a.wide512() && !a.shortTail() &&
+	return isa.Active() == isa.AVX512 && a.cols > shortColumns && (a.ends && a.endsPay(k) || a.wide512() && !a.shortTail() &&
 		(a.large() || a.abreast || k >= opScatterAdd && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4 || a.abreast))
 }
 
@@ -124,6 +124,8 @@ func (a *rowArgs) endsPay(k op) bool {
 	switch {
 	case a.cols > endColumns:
 		return false
+	case halves(): // see hasEnds
+		return true
 	case a.ahead != 0 || a.cols%16 == 0:
 		return true
 	case k == opScatterAdd:

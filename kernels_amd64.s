@@ -914,9 +914,9 @@ done:
 
 // AVX-512
 
-// END_ROWS does rows of more than shortColumns and up to endColumns as SHORT_ROWS does shorter ones, where rowArgs.fullWidth has it
-// so: with two or four vectors at the left end and one to four at the right, whose lines are what is prefetched. It is for
-// processors that do not do vectors in halves, where tuning.Halves has the figures.
+// END_ROWS does rows of more than shortColumns and up to endColumns as SHORT_ROWS does shorter ones, where rowArgs.ends has it
+// so: with two or four vectors at the left end and one to four at the right, whose lines are what is prefetched. tuning.Halves and hasEnds
+// have the figures.
 
 #define BODY48(KERNEL, OUT) \
 	KERNEL(VECTOR, LATER, Z15, 0, CX, Z4, Z5);  \
@@ -984,7 +984,7 @@ done:
 	LINEAR(448)
 
 #define END_ROWS(KERNEL, OUT, BEGIN, FIRST, NEXT) \
-	CMPB rowArgs_fullWidth(BX), $0;         \
+	CMPB rowArgs_ends(BX), $0;         \
 	JEQ  row;                          \
 	CMPQ AX, $const_endColumns;        \
 	JGT  row;                          \

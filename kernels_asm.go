@@ -34,16 +34,15 @@ type rowArgs struct {
 	//lint:ignore U1000 likewise
 	head uintptr // bytes of a row in front of its first whole line
 
-	n        int // rows to do
-	readable int // ids that may be read, at least n: prefetching looks beyond the rows to do
-	ahead    int // rows to prefetch ahead; 0 for a table that sits in cache
-	burst    int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; WHOLE_ROWS and END_ROWS know by themselves
-	early    int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
-	scale    float32
-	stream   bool // write linear rows past the caches
-	unfenced int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
-	// AVX-512 is not in halves: END_ROWS does rows of more than shortColumns and up to endColumns.
-	fullWidth   bool
+	n           int // rows to do
+	readable    int // ids that may be read, at least n: prefetching looks beyond the rows to do
+	ahead       int // rows to prefetch ahead; 0 for a table that sits in cache
+	burst       int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; WHOLE_ROWS and END_ROWS know by themselves
+	early       int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
+	scale       float32
+	stream      bool // write linear rows past the caches
+	unfenced    int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
+	ends        bool // END_ROWS does rows of more than shortColumns and up to endColumns
 	near        bool // rows are prefetched into the first-level cache, in kernels with NEAR: see tuning.Near
 	leaveLinear bool // where rows come line by line, and short ones, linear rows are left to the processor's own prefetcher
 
@@ -316,6 +315,8 @@ const (
 	closeAhead     = 24
 	earlyRows      = 24
 	endColumns     = 128 // up to which END_ROWS goes
+	narrowColumns  = 64
+	narrowBytes    = 16 << 20 // of a table
 )
 
 // halves reports whether kernels run on AVX-512 that does vectors in halves, and fullWidth whether on one that does not.
@@ -522,8 +523,32 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.limit, a.wide = idLimit[I](table.Rows), wide(ids)
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
-	a.stream, a.unfenced, a.fullWidth = stream, -1, fullWidth()
-	a.leaveLinear = a.fullWidth
+	a.stream, a.unfenced, a.leaveLinear = stream, -1, fullWidth()
+	a.ends = hasEnds(table, ahead, window)
+}
+
+// hasEnds reports whether END_ROWS does rows of AVX-512, where it is in halves those of up to narrowColumns. On a Zen 4, times of that over those
+// of what was there, AVX2 for most, in tables that are not prefetched and others that are, 2,048 to 8,192 uniform ids, medians of 15 to 31
+// interleaved rounds, in some cases of several runs, since it depends on where rows begin:
+//
+//	               gather       scatter-add  embed                     gather       scatter-add  embed
+//	 1,000 x 33    0.82 0.97    0.70 1.00    0.69 1.05     40,000 x 40  0.78         0.87         1.00
+//	 1,000 x 40    0.68 0.98    0.64 0.94    0.68 1.02     40,000 x 56  0.92         0.88         0.77
+//	 1,000 x 48    0.96         0.85         0.93         100,000 x 40  0.90         0.79         0.96
+//	 4,000 x 60    0.92         0.86         0.98         100,000 x 60  1.02         1.00         0.89
+//	 1,000 x 64    1.01         0.82         0.97       1,000,000 x 40  0.75 0.89    0.79 0.89    0.79 0.95
+//	10,000 x 40    0.55 0.76    0.60 0.62    0.64 0.62  1,000,000 x 48  0.79         0.99         1.06
+//	10,000 x 48    0.57         0.54         0.61       1,000,000 x 56  1.03         1.14         1.02
+//	12,000 x 60    0.85         0.85         0.94          50,257 x 64  0.84 1.05    0.82 0.95    0.98 1.28
+//	10,000 x 64    0.97         0.78 0.86    0.89 0.98  1,000,000 x 64  1.08         1.15         1.22
+//
+// 1,000 x 72 to x 128 have 0.94 to 1.08, 10,000 x 96 and x 128 0.95 to 1.11. Windows have kernels of their own.
+func hasEnds(table *Matrix, ahead int, window uintptr) bool {
+	if !halves() {
+		return fullWidth()
+	}
+	size, cols := extent(table)*4, table.Cols
+	return window == 0 && (cols <= 48 || cols < narrowColumns && size <= narrowBytes || cols <= narrowColumns && (ahead == 0 || size <= closeBytes))
 }
 
 // writtenAhead reports whether so many linear rows are to be prefetched because they are written, whole lines too or not: see

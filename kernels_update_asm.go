@@ -79,7 +79,7 @@ func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, h 
 		_, most := bytesAhead(a.near)
 		a.ahead = min(a.ahead, max(1, most/(4*(1+len(states))*min(table.Cols, updateElements))))
 	}
-	if h.places != nil && !(a.fullWidth && closeBy(h.places)) {
+	if h.places != nil && !(fullWidth() && closeBy(h.places)) {
 		a.placesAhead = a.ahead
 	}
 	for _, s := range states {
