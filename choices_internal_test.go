@@ -71,6 +71,11 @@ func TestRowsAVX512(t *testing.T) {
 				t.Errorf("%+v: %v, want %v", c, got, want)
 			}
 		}
+		for _, cols := range []int{33, 64} {
+			if a := (rowArgs{cols: cols, ahead: 8, ends: true}); a.avx512(opScatterAdd) != (w != byAVX2) {
+				t.Errorf("%d columns: %v by ends", cols, !(w != byAVX2))
+			}
+		}
 	})
 }
 
@@ -149,6 +154,9 @@ func TestShortTail(t *testing.T) {
 			{100, 10, 8, false}, {100, 11, 8, true}, // WideBytes
 			{248, 99, 8, true}, {249, 99, 8, false}, {257, 99, 8, false}, // tailColumns
 		} {
+			if w := (rowArgs{cols: 88, limit: 99, tableStride: 4 * 88, ahead: 8, windowAhead: 64}); w.shortTail() {
+				t.Error("of a window")
+			}
 			a := rowArgs{cols: c.cols, limit: uint64(c.rows), tableStride: uintptr(4 * c.cols), ahead: c.ahead, ends: fullWidth()}
 			for k := range opEmbed + 1 {
 				if got, want := a.avx512(k), c.short && w == byHalves; got == want && c.rows == 99 && c.ahead != 0 && w != byAVX2 {
@@ -313,7 +321,8 @@ func TestBagsBlocks(t *testing.T) {
 func TestBagsOneBlock(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
 		for cols, by := range map[int]way{
-			17: byAVX512, 32: byWhole, 47: byAVX512, 48: byAVX512, 49: byAVX512, 64: byWhole, 80: byWhole, 100: byAVX512, 176: byWhole, 200: byAVX512,
+			17: byAVX512, 32: byWhole, 47: byAVX512, 48: byAVX512, 49: byAVX512, 64: byWhole, 80: byWhole, 96: byWhole, 100: byAVX512,
+			112: byAVX512, 176: byAVX512, 192: byWhole, 200: byAVX512,
 		} {
 			a := bagArgs{cols: cols}
 			if got, want := a.oneBlock(), by&w != 0; got != want && w != byAVX2 {
@@ -334,7 +343,7 @@ func TestBagsBeyond(t *testing.T) {
 			{15, 8, 32<<20 + 1, 16}, {15, 8, 32 << 20, 0}, {15, 0, 64 << 20, 0}, // uncached
 			{32, 8, 64 << 20, 0}, {33, 8, 64 << 20, 16}, {47, 8, 64 << 20, 16}, {48, 8, 64 << 20, 0}, {49, 8, 64 << 20, 32}, // beyondFew
 			{80, 8, 64 << 20, 0}, {95, 8, 64 << 20, 32}, {97, 8, 64 << 20, 0}, {128, 8, 64 << 20, 0}, // bagMany
-			{129, 8, 1, 15}, {143, 0, 1, 1}, {144, 8, 64 << 20, 0}, // bagBlock
+			{129, 8, 64 << 20, 0}, {143, 8, 64 << 20, 0},
 		} {
 			a := bagArgs{cols: c.cols, ahead: c.ahead, limit: c.bytes, tableStride: 1}
 			want := c.beyond

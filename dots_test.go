@@ -77,13 +77,15 @@ func TestDotsEveryDim(t *testing.T) {
 // TestDotsEveryShape reaches every remainder of what is done at once of rows, queries and ids.
 func TestDotsEveryShape(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range []int{1, 16, 37, 70} {
-			for queries := range 18 {
-				for n := range 14 {
-					compareDots[int64](t, heap, dotsShape{dim: dim, gap: n % 2, queries: queries, n: n, rows: n + 1})
+		eachHalves(t, func() {
+			for _, dim := range []int{1, 16, 37, 70} {
+				for queries := range 18 {
+					for n := range 14 {
+						compareDots[int64](t, heap, dotsShape{dim: dim, gap: n % 2, queries: queries, n: n, rows: n + 1})
+					}
 				}
 			}
-		}
+		})
 	})
 }
 
@@ -115,8 +117,10 @@ func TestDotsChunks(t *testing.T) {
 			{dim: 1<<17 + 19, queries: 2, n: 3, rows: 2},
 		} {
 			s.gap = 1
-			compareDots[int32](t, heap, s)
-			compareDots[uint64](t, heap, s)
+			eachHalves(t, func() {
+				compareDots[int32](t, heap, s)
+				compareDots[uint64](t, heap, s)
+			})
 		}
 	})
 }

@@ -21,11 +21,11 @@ import (
 //   - Gathers from tables of up to tuning.WideBytes are no faster, nor is most of what else is done to rows of such tables that
 //     are no multiple of a vector, nor are copies of rows of more than wholeBytes, unless they come abreast: on a Zen 4,
 //     125,000 x 4,096 1423 with AVX2 and 1556 with AVX-512.
-//   - Rows of more than that and up to endColumns have END_ROWS where the processor does not do vectors in halves, which
-//     tuning.Halves is about, and where that is quicker, which endsPay knows; and some where it does, which hasEnds knows.
+//   - Rows of more than shortColumns and up to endColumns have END_ROWS where the processor does not do vectors in halves, which
+//     tuning.Halves is about, and where that is quicker, which endsPay knows; and narrow ones where it does, which hasEnds knows.
 //   - Other rows of 33 to 63 columns that are prefetched have blocks of AVX2 only, which mixedBytes is about. On a Zen 4, gather and
-//     scatter-add of 1,000,000 x 33 31.3 and 11.0, 36.9 and 11.3; 1,000,000 x 48 30.0 and 15.2, 25.2 and 16.1; of 100,000 x 40
-//     21.9 and 10.9, 24.1 and 11.5; of 30,000 x 60 12.2 and 11.9, 12.7 and 13.3 with AVX-512 and with AVX2.
+//     scatter-add of 1,000,000 x 52 48.2 and 18.5, 56.2 and 21.8, x 60 30.8 and 21.5, 36.4 and 17.7 with AVX-512 and with AVX2.
+//   - Of 65 to 256 columns those with a short tail have AVX2 where the processor does vectors in halves: see shortTail.
 const (
 	shortColumns = 32
 	wideColumns  = 32
@@ -37,7 +37,7 @@ const (
 // is behind the row too (beyondBytes), and of the orders of four lines, a gather of 1,000,000 x 64 took 14.6 to 17.7 ns per row
 // in the twelve that end with the second or third, and 16 to 27 in those that end with the first or last. On a Zen 4 with
 // AVX-512, 8,192 uniform ids (4,096 from 200 columns on), ns per row as it was, with AVX-512 for 33 to 63 columns too, nothing
-// beyond the row and 64 columns line by line, and as it is; medians of 31 interleaved rounds:
+// beyond the row and 64 columns line by line, and as it was then, when these and 100 columns had AVX2 alone; medians of 31 interleaved rounds:
 //
 //	table             gather       scatter-add  embed           table             gather       scatter-add  embed
 //	1,000,000 x 26    18.1  11.4   17.4  10.9   20.2  11.9      1,000,000 x 64    20.0  13.0   25.0  13.4   23.3  15.9
@@ -90,26 +90,27 @@ func (a *rowArgs) avx512(k op) bool {
 		(a.large() || a.abreast || k >= opScatterAdd && a.cols%16 == 0) && (k != opGather || a.cols <= wholeBytes/4 || a.abreast))
 }
 
-// shortTail reports whether rows are better off with the parts of AVX2's vectors, since a masked vector reads the lesser half of what it could:
+// shortTail reports whether rows are better off with the parts of AVX2's vectors, since a masked vector reads no more than half of what it could:
 // in no cache or the third level it waits for a line of which it reads nothing. On a Zen 4, times with AVX2 over those with AVX-512, of 1,000,000
-// rows (from 130 columns on 300,000, of updates 500,000 and 300,000) and 8,192 uniform ids, medians of 11 and 15 interleaved rounds:
+// rows (from 130 columns on 300,000, of updates 500,000 and 300,000) and 8,192 uniform ids, medians of 11 and 15 interleaved rounds, with tails of
+// 1 to 8 columns and of 9 to 15:
 //
-//	columns      66    72    84    88    100   116   120   130   150   200      76    90    94    104   124   190
-//	gather       0.75  0.81  0.81  0.78  0.89  0.83  0.86  0.94  0.95  1.00     0.79  1.02  1.13  1.06  0.96  1.10
-//	scatter-add  0.74  0.78  0.76  0.81  0.81  0.93  0.99  0.78  1.00  0.92     0.96  1.06  1.13  0.93  1.22  1.11
-//	embed        0.67  0.76  0.71  0.78  0.78  0.81  0.82  0.59  0.85  0.75     0.97  0.98  1.07  0.92  1.11  1.04
-//	SGD          0.70  0.79  0.75        0.80  0.89  0.97  0.83  0.99  0.90     1.09  1.02        0.92
-//	Adagrad      0.95  0.81  0.97        0.81  0.86  1.03  0.86  1.00  0.92     0.97  1.05        1.07
-//	row-wise     0.59  0.74  0.75        0.85  0.82  0.96  0.87  1.08  0.91     0.98  0.90        1.00
-//	Adam         1.22  1.18  1.23        0.97  0.94  1.01  1.13  1.18  1.11     0.91  1.16        1.09
+//	columns      66    72    84    88    100   104   116   120   130   150   200      76    90    94    124   190
+//	gather       0.75  0.81  0.81  0.78  0.89  1.06  0.83  0.86  0.94  0.95  1.00     0.79  1.02  1.13  0.96  1.10
+//	scatter-add  0.74  0.78  0.76  0.81  0.81  0.93  0.93  0.99  0.78  1.00  0.92     0.96  1.06  1.13  1.22  1.11
+//	embed        0.67  0.76  0.71  0.78  0.78  0.92  0.81  0.82  0.59  0.85  0.75     0.97  0.98  1.07  1.11  1.04
+//	SGD          0.70  0.79  0.75        0.80  0.92  0.89  0.97  0.83  0.99  0.90     1.09  1.02
+//	Adagrad      0.95  0.81  0.97        0.81  1.07  0.86  1.03  0.86  1.00  0.92     0.97  1.05
+//	row-wise     0.59  0.74  0.75        0.85  1.00  0.82  0.96  0.87  1.08  0.91     0.98  0.90
+//	Adam         1.22  1.18  1.23        0.97  1.09  0.94  1.01  1.13  1.18  1.11     0.91  1.16
 //
 // and of 30,000 x 100 0.75, 0.83, 0.87, 0.70, 0.88, 0.83 and 0.94; of 1,000,000 x 80, which are whole vectors, 1.3, 1.7 and 1.3. Rows of 260 and 280
-// columns have 0.93 to 1.07, of 1,000 0.94 to 1.12.
+// columns have 0.93 to 1.07, of 1,000 0.94 to 1.12. Windows were not measured.
 func (a *rowArgs) shortTail() bool {
-	return halves() && a.ahead != 0 && a.large() && a.cols <= tailColumns && (a.cols-1)%16 < 8
+	return halves() && a.ahead != 0 && a.windowAhead == 0 && a.large() && a.cols <= tailColumns && (a.cols-1)%16 < 8
 }
 
-const tailColumns = 256
+const tailColumns = 256 // up to which tails count
 
 // endsPay reports whether END_ROWS is quicker than AVX2. Of a table in cache it may not be where vectors begin within a line. On a
 // Zen 5, 1,000 rows, ns per row with AVX2 and so:

@@ -314,8 +314,8 @@ const (
 	aheadFew       = 32
 	closeAhead     = 24
 	earlyRows      = 24
-	endColumns     = 128 // up to which END_ROWS goes
-	narrowColumns  = 64
+	endColumns     = 128      // up to which END_ROWS goes
+	narrowColumns  = 64       // and up to which in halves
 	narrowBytes    = 16 << 20 // of a table
 )
 
@@ -529,7 +529,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 
 // hasEnds reports whether END_ROWS does rows of AVX-512, where it is in halves those of up to narrowColumns. On a Zen 4, times of that over those
 // of what was there, AVX2 for most, in tables that are not prefetched and others that are, 2,048 to 8,192 uniform ids, medians of 15 to 31
-// interleaved rounds, in some cases of several runs, since it depends on where rows begin:
+// interleaved rounds, where there are two the least and the most of several runs, since it depends on where rows begin:
 //
 //	               gather       scatter-add  embed                     gather       scatter-add  embed
 //	 1,000 x 33    0.82 0.97    0.70 1.00    0.69 1.05     40,000 x 40  0.78         0.87         1.00

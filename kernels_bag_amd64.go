@@ -4,18 +4,20 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/isa"
 
-// avx512 reports whether the bags are to be done with AVX-512, and avx512Pays where there is some. Where it goes in halves, its masked tail is for up to bagTails columns that
-// are not prefetched, and one of its vectors no quicker than the two of AVX2; and what is quicker to read of rows that no cache holds depends on
-// the order of their lines and on what is fetched behind them (see beyond). On a Zen 4, times with AVX2 over those with AVX-512, sums, weighted ones
-// and maxima in bags of 10, medians of 15 interleaved rounds:
+// avx512 reports whether the bags are to be done with AVX-512: where there is some, and it pays.
+func (a *bagArgs) avx512() bool { return isa.Active() == isa.AVX512 && a.avx512Pays() }
+
+// avx512Pays reports whether AVX-512 is quicker than AVX2. Where it goes in halves, its masked tail is for fewer than bagTails columns that are
+// not prefetched, and one of its vectors no quicker than the two of AVX2; and what is quicker to read of rows that no cache holds depends on
+// the order of their lines and on what is fetched behind them (see beyond). On a Zen 4, times with AVX2 over those with AVX-512, sums, weighted
+// ones and maxima in bags of 10, medians of 15 interleaved rounds:
 //
 //	columns      3               12              16              24              32              64              96              128
 //	    1,000    1.10 1.04 1.27  0.98 1.10 1.27  1.02 1.05 0.87  0.70 0.74 0.72  1.08 1.12 1.10  1.06 1.12 1.09  1.10 1.13 1.12  1.10 1.17 1.13
 //	1,000,000    0.56 0.32 0.42  0.34 0.32 0.33  0.83 0.83 0.86  0.65 0.68 0.70  0.79 0.63 0.79  1.06 0.85 0.91  1.30 1.65 1.50  0.94 1.16 1.20
 //
-// and of 200,000 x 7 0.92, 0.92 and 0.90, of 150,000 x 12 1.00, 0.93 and 1.03, of 100,000 x 128 0.89, 0.78 and 0.90.
-func (a *bagArgs) avx512() bool { return isa.Active() == isa.AVX512 && a.avx512Pays() }
-
+// and of 200,000 x 7 0.92, 0.92 and 0.90, of 150,000 x 12 1.00, 0.93 and 1.03. Of 128 columns AVX2 does bags of 2 to 6 in 0.68 to 1.1 of the time,
+// those of 10 and 50 of 100,000 rows in 0.64 to 1.1, and of a million in 0.66 to 1.3.
 func (a *bagArgs) avx512Pays() bool {
 	switch {
 	case a.cols < bagTails && a.cols&(a.cols-1) == 0: // a power of two is a single part
@@ -31,7 +33,7 @@ func (a *bagArgs) avx512Pays() bool {
 }
 
 const (
-	bagTails  = 16 // columns
+	bagTails  = 16 // columns from which on there is a whole vector
 	bagNarrow = 32 // below which a vector of AVX-512 is not enough and two are too many
 	bagFew    = 64 // above which, up to bagMany, rows that no cache holds have it too
 	bagMany   = 96
@@ -41,13 +43,14 @@ const (
 // uncached reports whether the table is prefetched and too large for any cache.
 func (a *bagArgs) uncached() bool { return a.ahead > 0 && a.limit*uint64(a.tableStride) > heldBytes }
 
-// oneBlock reports whether what is left of rows is one block with AVX-512, BAGS_ENDS. Of rows that whole vectors make up it would be more
-// vectors than by powers of two, but where it saves a second walk over the ids. On a Zen 4, times of that over those by powers of two, sums of
-// 3, 10 and 50, medians of 15 interleaved rounds:
+// oneBlock reports whether what is left of rows is one block with AVX-512, BAGS_ENDS, for one walk over the ids and not several, but in some
+// cases with a vector more. On a Zen 4, times of that over those by powers of two, sums of 3, 10 and 50, medians of 15 to 41 interleaved rounds:
 //
-//	columns        40              48              60              72              80              100             120             150
-//	 1,000         0.80 0.82 0.84  0.92 0.96 0.97  0.81 0.83 0.85  0.89 0.92 0.95  0.95 1.01 1.00  0.85 0.92 0.94  0.78 0.84 0.86  0.92 0.95 0.94
-//	20,000         0.81 0.86 0.94  0.92 0.95 0.94  0.78 0.87 0.88  0.94 0.98 0.98  0.95 1.01 1.04  0.80 0.91 0.91  0.79 0.84 0.87
+//	columns        40              48              60              72              80              96              100             112
+//	 1,000         0.80 0.82 0.84  0.92 0.96 0.97  0.81 0.83 0.85  0.89 0.92 0.95  0.95 1.01 1.00  0.99 1.04 1.06  0.85 0.92 0.94  0.91 0.93 0.97
+//	20,000         0.81 0.86 0.94  0.92 0.95 0.94  0.78 0.87 0.88  0.94 0.98 0.98  0.95 1.01 1.04  0.96 0.87 0.98  0.80 0.91 0.91  0.90 0.91 1.00
+//
+// and of 120 and 150 columns 0.78 to 0.95, of 176, which leave 48, 0.91 to 0.99, of 224, which leave 96, 0.95 to 1.07.
 //
 // A Zen 5, which does not do vectors in halves, has it for all, and AVX-512 for bags of 33 to 128 columns that no cache holds: ns per id of bags
 // of 10 of 1,000 and of 1,000,000 rows as a Zen 4 went when this was measured, the latter with 16 rows ahead, and so, medians of 15 interleaved
@@ -56,7 +59,7 @@ func (a *bagArgs) uncached() bool { return a.ahead > 0 && a.limit*uint64(a.table
 //	columns        20          24          40          50          60          72          96          100         120
 //	    1,000      1.43 1.27   1.33 1.17   1.69 1.54   2.61 2.18   2.52 2.15   2.40 2.57   2.15 2.17   3.78 3.67   4.25 3.50
 //	1,000,000                  10.9 4.13   10.2 5.20   11.3 7.15                           16.8 13.8   20.6 16.2   25.7 18.5
-func (a *bagArgs) oneBlock() bool { return fullWidth() || a.cols%16 != 0 || a.cols == 48 }
+func (a *bagArgs) oneBlock() bool { return fullWidth() || a.cols%16 != 0 || a.cols%64 == 48 }
 
 // beyond returns how many columns behind a row are prefetched with it. Rows that begin and end within lines are taken for streams by the
 // processor, it seems, which then fetches lines behind them of its own accord, too late or to no use (see mixedBytes). On a Zen 4, times with 16
@@ -67,15 +70,10 @@ func (a *bagArgs) oneBlock() bool { return fullWidth() || a.cols%16 != 0 || a.co
 //	16        0.97 0.98  0.89 0.84  0.86 0.76  0.65 0.60  0.97 0.95  0.63 0.75  0.66 0.80  0.83 0.88
 //	32        1.08 1.10  1.00 1.15  0.91 0.90  0.90 0.75  1.11 1.07  0.62 0.56  0.75 0.62  0.60 0.64  0.83 0.68  0.85 0.72  0.94 0.88
 //
-// Rows of whole lines have 1.1 (48 columns) and 1.0 (64). A masked vector waits for a line of which it reads nothing, and so rows of more
-// than 128 columns are fetched to the end of their last one.
+// Rows of whole lines have 1.1 (48 columns) and 1.0 (64).
 func (a *bagArgs) beyond() int {
 	switch {
-	case !halves():
-		return 0
-	case a.cols > bagBlock:
-		return -a.cols & 15
-	case a.cols%16 == 0 || a.cols > bagMany || !a.uncached():
+	case !halves() || a.cols%16 == 0 || a.cols > bagMany || !a.uncached():
 		return 0
 	case a.cols <= beyondFew:
 		return 16
@@ -174,7 +172,7 @@ func (a *bagArgs) panelPiece() int {
 	ids, least := a.stop-a.next, panelBag
 	if a.cols == bagBlock {
 		least = panelBlockBag
-		if a.limit*uint64(a.tableStride) > heldBytes {
+		if a.uncached() {
 			least = wholeBag
 		}
 	}

@@ -23,9 +23,9 @@ func dotGroup() int {
 	return 3
 }
 
-// do does one chunk: see rowArgs.do. One row of a goes over rows of the table that are prefetched one after the other, and of several over
-// more rows of more than 128 columns than one call does the first, for the others to find them in a cache, where AVX-512 is not in halves. ns
-// per id on a Zen 5, all over groups of rows and so, 8,192 uniform ids (of 512 columns 4,096):
+// do does one chunk: see rowArgs.do. One row of a goes over rows of the table that are prefetched one after the other, where AVX-512 is in halves
+// over chosen ones of whole vectors; and where it is not, of several over more rows of more than 128 columns than one call does the first,
+// for the others to find them in a cache. ns per id on a Zen 5, all over groups of rows and so, 8,192 uniform ids (of 512 columns 4,096):
 //
 //	rows of a           1           2           4           8           16          64
 //	1,000,000 x 16      3.25 2.71

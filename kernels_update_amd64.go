@@ -4,7 +4,7 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/tuning"
 
-// AVX-512 pays for updates where it does for other kernels, from wideColumns on. On a Zen 4, whose halves take turns, ns per
+// AVX-512 pays for updates from wideColumns on, but for short tails, which shortTail is about and Adam is not. On a Zen 4, whose halves take turns, ns per
 // row with AVX2 and AVX-512, medians of interleaved rounds on a busy machine:
 //
 //	                     row-wise     Adagrad      Adam
@@ -15,7 +15,7 @@ import "github.com/rowvec/rowvec/internal/tuning"
 //	1,000 x 24           6.3   6.6    7.2   9.3    8.5   11.4
 //	1,000 x 8            4.6   5.2    3.4   4.9    4.2   5.5
 //
-// Of 33 to 63 columns that are prefetched, AVX2 is quicker here too where AVX-512 is in halves, and row-wise anywhere:
+// Of 33 to 63 columns that are prefetched, AVX2 is quicker where AVX-512 is in halves, and row-wise anywhere:
 // 1,000,000 x 33 21 and 59, 25 and 60, 49 and 88; 1,000,000 x 50 21 and 39, 47 and 67, 71 and 92; 20,000 x 40 9.2 and 9.8, 12.9
 // and 15.2, 18.3 and 21.8; row-wise on a Zen 5 1,000,000 x 40 10.9 and 12.5, x 50 16.8 and 16.6, but Adagrad x 48 there 23.1 and
 // 15.9 (UPDATE_COLUMNS in kernels_update_amd64.s).

@@ -288,7 +288,7 @@ var (
 //	10,000 x 100    11.4  12.7  1,000,000 x 128 45.3  34.5  1,000 x 300 30.0  31.6  39.2  41.6
 //
 // but scatter-adds of 1,000 x 96 7.88 and 7.45, of 5,000 x 64 6.74 and 6.19. Gathers that scale are like others: 10,000 x 64 6.06
-// and 6.67, x 128 12.9 and 14.0, 1,500 x 1,024 127 and 124.
+// and 6.67, x 128 12.9 and 14.0, 1,500 x 1,024 127 and 124. Rows of up to 64 columns go by END_ROWS since, as hasEnds of package rowvec says.
 var WideBytes = 8 << 20
 
 // Halves says that the processor does vectors of AVX-512 in halves, as a Zen 4 does, for which most constants were chosen. One
