@@ -53,7 +53,7 @@ func TestStops(t *testing.T) {
 	isatest.Tune(t, &tuning.Near, false)
 	isatest.Tune(t, &tuning.StreamUneven, true)
 	isatest.Each(t, func(t *testing.T) {
-		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 128, 144, 150} {
+		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 128, 144, 150, 512} {
 			m := func(rows int) *Matrix {
 				m := Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols+16)}
 				for uintptr(unsafe.Pointer(&m.Data[0]))%64 != 0 { // which rows past the caches begin at
@@ -62,7 +62,7 @@ func TestStops(t *testing.T) {
 				return &m
 			}
 			dst, table, linear, sums, gamma := m(n), m(rows), m(n), make([]float32, rows), make([]float32, cols)
-			ids, at, ones := make([]uint32, n), make([]uint64, n), make([]int, n+1) // where bags of one begin and end
+			ids, at, bags, ones := make([]uint32, n), make([]uint64, n), []int{0, 5, n}, make([]int, n+1) // where bags of one begin and end
 			for i := range ones {
 				ones[i] = i
 			}
@@ -79,6 +79,10 @@ func TestStops(t *testing.T) {
 					}
 					return bagSum(dst, table, ids, ones, nil, true)
 				},
+				"bagSum":              func(*hint) int { return bagSum(m(2), table, ids, bags, nil, false) },
+				"bagSum, prefetched":  func(*hint) int { return bagSum(m(2), far, ids, bags, nil, false) },
+				"bagSum, weighted":    func(*hint) int { return bagSum(m(2), far, ids, bags, make([]float32, n), false) },
+				"bagMax":              func(*hint) int { return bagMax(m(2), far, ids, bags, false) },
 				"embed":               func(h *hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
 				"embedAt":             func(h *hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
 				"embedAt, at":         func(h *hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
