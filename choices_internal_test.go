@@ -146,6 +146,10 @@ func TestStreamsLines(t *testing.T) {
 func TestShortTail(t *testing.T) {
 	isatest.Tune(t, &tuning.WideBytes, 4*1000)
 	suppose(t, func(t *testing.T, w way) {
+		window := rowArgs{cols: 88, limit: 99, tableStride: 4 * 88, ahead: 8, windowAhead: 64}
+		if window.shortTail() {
+			t.Error("of a window")
+		}
 		for _, c := range []struct {
 			cols, rows, ahead int
 			short             bool
@@ -154,9 +158,6 @@ func TestShortTail(t *testing.T) {
 			{100, 10, 8, false}, {100, 11, 8, true}, // WideBytes
 			{248, 99, 8, true}, {249, 99, 8, false}, {257, 99, 8, false}, // tailColumns
 		} {
-			if w := (rowArgs{cols: 88, limit: 99, tableStride: 4 * 88, ahead: 8, windowAhead: 64}); w.shortTail() {
-				t.Error("of a window")
-			}
 			a := rowArgs{cols: c.cols, limit: uint64(c.rows), tableStride: uintptr(4 * c.cols), ahead: c.ahead, ends: fullWidth()}
 			for k := range opEmbed + 1 {
 				if got, want := a.avx512(k), c.short && w == byHalves; got == want && c.rows == 99 && c.ahead != 0 && w != byAVX2 {

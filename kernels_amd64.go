@@ -37,7 +37,7 @@ const (
 // is behind the row too (beyondBytes), and of the orders of four lines, a gather of 1,000,000 x 64 took 14.6 to 17.7 ns per row
 // in the twelve that end with the second or third, and 16 to 27 in those that end with the first or last. On a Zen 4 with
 // AVX-512, 8,192 uniform ids (4,096 from 200 columns on), ns per row as it was, with AVX-512 for 33 to 63 columns too, nothing
-// beyond the row and 64 columns line by line, and as it was then, when these and 100 columns had AVX2 alone; medians of 31 interleaved rounds:
+// beyond the row and 64 columns line by line, and as it was then, when 33 to 63 columns had AVX2 alone; medians of 31 interleaved rounds:
 //
 //	table             gather       scatter-add  embed           table             gather       scatter-add  embed
 //	1,000,000 x 26    18.1  11.4   17.4  10.9   20.2  11.9      1,000,000 x 64    20.0  13.0   25.0  13.4   23.3  15.9

@@ -610,7 +610,8 @@ DATA ·apart+0(SB)/8, $0x0D0905010C080400
 DATA ·apart+8(SB)/8, $0x0F0B07030E0A0602
 GLOBL ·apart(SB), RODATA|NOPTR, $16
 
-// RESULTS stores the results of a row of a, by K2 where they are side by side, and goes on to its next row of dst. It jumps by numbers of instructions, since it is there several times.
+// RESULTS stores the results of a row of a, by K2 where they are side by side, and goes on to its next row of dst. It jumps by numbers of
+// instructions, since it is there several times.
 #define RESULTS(x) \
 	MOVQ  dotArgs_apart(BX), DX;       \
 	CMPQ  DX, $1;                      \

@@ -4,8 +4,8 @@ package rowvec
 
 import "github.com/rowvec/rowvec/internal/tuning"
 
-// AVX-512 pays for updates from wideColumns on, but for short tails, which shortTail is about and Adam is not. On a Zen 4, whose halves take turns, ns per
-// row with AVX2 and AVX-512, medians of interleaved rounds on a busy machine:
+// AVX-512 pays for updates from wideColumns on, but for short tails, which shortTail is about and Adam is not. On a Zen 4, whose halves
+// take turns, ns per row with AVX2 and AVX-512, medians of interleaved rounds on a busy machine:
 //
 //	                     row-wise     Adagrad      Adam
 //	50,257 x 768         377   357    588   560    775   755

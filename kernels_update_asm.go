@@ -104,7 +104,8 @@ func gapsOf(places []int) (gaps, n int) {
 }
 
 // takesPlaces reports whether the update has assembly that knows Places. Adding scaled rows has, but for those of END_ROWS, where
-// AVX-512 is not in halves, runs are quicker where there are any: 8,192 uniform ids of 1,000,000 x 64 on a Zen 5 17.7 in runs and 22.6, x 128 34.8 and 35.8; but
+// AVX-512 is not in halves, runs are quicker where there are any: 8,192 uniform ids of 1,000,000 x 64 on a Zen 5 17.7 in runs and 22.6, x 128
+// 34.8 and 35.8; but
 // with places not next to each other, as several workers that share rows have them, or in another order, as batches added to one gradient
 // leave them, a run is a row or two: two workers on a Xeon took 44 and 33 for 24,576 uniform ids of 1,000,000 x 64, and steps with
 // gradients of 16, 8 and 4 batches of 8,192 ids, where the first places descend, 44 and 40 for x 64, 50 and 45 for x 80, 72 and 68 for x 128.
