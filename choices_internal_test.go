@@ -256,13 +256,36 @@ func TestProductAVX512(t *testing.T) {
 			bytes, cols, terms int
 			by                 way
 		}{
-			{127, 64, 1, byAVX512}, {128, 64, 1, byAVX512}, {129, 64, 1, 0},
-			{256, 65, 1, byAVX512}, {257, 65, 1, 0}, {256, 64, 2, byAVX512}, {257, 64, 2, 0},
+			{127, 64, 1, byAVX512}, {128, 64, 1, byAVX512}, {129, 64, 1, byHalves}, {256, 64, 1, byHalves}, {257, 64, 1, 0},
+			{256, 65, 1, byAVX512}, {257, 65, 1, byHalves}, {512, 65, 1, byHalves}, {514, 65, 1, 0},
+			{256, 64, 2, byAVX512}, {257, 64, 2, 0}, {512, 64, 2, 0},
 		} {
 			var p productArgs
 			p.pace(c.bytes, 4, c.cols, c.terms)
 			if got, want := p.avx512(), c.by&w != 0; got != want {
 				t.Errorf("%+v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
+// TestProductLines: so many blocks of 4 rows and 16 columns fetch so many lines of what comes next for each row of src.
+func TestProductLines(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			bytes, cols, terms int
+			by                 way
+			lines              uint8
+			step               uintptr
+		}{
+			{64 * 16, 256, 1, byAVX2, 1, 64}, {66 * 16, 256, 1, byAVX2, 2, 66}, {128 * 16, 256, 1, byAVX2, 2, 128}, {250 * 16, 256, 1, byAVX2, 2, 128},
+			{64 * 4, 256, 1, byAVX512, 1, 64}, {65 * 4, 256, 1, byAVX512, 2, 65}, {128 * 4, 256, 1, byAVX512, 2, 128},
+			{129 * 4, 256, 1, byHalves, 4, 129}, {256 * 4, 256, 1, byHalves, 4, 256}, {256 * 16, 256, 1, byHalves, 4, 256}, {512 * 16, 256, 1, byHalves, 4, 256},
+			{512 * 16, 256, 2, byHalves, 2, 128}, {512 * 16, 256, 1, byWhole, 2, 128},
+		} {
+			var p productArgs
+			if p.pace(c.bytes, 4, c.cols, c.terms); c.by&w != 0 && (p.lines != c.lines || p.step != c.step) {
+				t.Errorf("%+v: %d lines and %d bytes", c, p.lines, p.step)
 			}
 		}
 	})

@@ -72,7 +72,7 @@
 	VBROADCASTSS (R10), weight; \
 	TERM(vector, weight, v, w)
 
-// PASS has all rows of src pass by one block, so many bytes wide, some for each sum. Meanwhile a line or two of what comes next is fetched,
+// PASS has all rows of src pass by one block, so many bytes wide, some for each sum. Meanwhile 1, 2 or 4 lines of what comes next are fetched,
 // as pace says, and weights of later rows of dst: of a transposed matrix these are a line for each row of src. Both gradients of an output
 // layer with 16, 32 and 64 hidden states take 0.73, 0.55 and 0.58 of the time of one without weights fetched, 603,084 x 64, 0.92, 0.73 and
 // 0.81, 301,542 x 128, and 0.95, 0.94 and 0.99, 50,257 x 768, on one core of a Zen 5, medians of 11 turns.
@@ -90,9 +90,12 @@ term: \
 	TERMS;                             \
 	PREFETCHT0 64(R10);                \
 	PREFETCHT1 (R13);                  \
-	CMPB       productArgs_hasty(BX), $0;   \
-	JEQ        2(PC);                  \
+	CMPB       productArgs_lines(BX), $2;   \
+	JLT        5(PC);                  \
 	PREFETCHT1 64(R13);                \
+	JEQ        3(PC);                  \
+	PREFETCHT1 128(R13);               \
+	PREFETCHT1 192(R13);               \
 	ADDQ       productArgs_step(BX), R13;   \
 	ADDQ       R9, SI;                 \
 	ADDQ       R12, R10;               \

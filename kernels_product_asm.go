@@ -25,10 +25,10 @@ type productArgs struct {
 	aSpan     uintptr
 	next      uintptr // an address to prefetch, from which each row of src goes on by a step
 	step      uintptr
-	hasty     bool // which is more than a line
-	narrow    bool // and is not enough with blocks of AVX-512: AVX2 has more
-	rows      int  // of dst: 4 or 1
-	terms     int  // rows of src
+	lines     uint8 // that are fetched then: 1, 2 or 4
+	narrow    bool  // they are not enough with blocks of AVX-512: AVX2 has more
+	rows      int   // of dst: 4 or 1
+	terms     int   // rows of src
 	//lint:ignore U1000 for the assembly alone
 	left int // behind the sum that is being added up
 	cols int
@@ -86,7 +86,13 @@ func addProduct(dst, a, src Matrix, transposed bool, next Matrix) {
 // four lines, the old always before the new, took 0.83, 0.84 and 0.82 with 1, 2 and 8 states and 0.98 with four, other tables 0.82 to 1.01.
 func (p *productArgs) pace(bytes, rows, cols, terms int) {
 	steps := func() int { return (rows/4*p.blocks(4, cols) + rows%4*p.blocks(1, cols)) * terms }
-	p.narrow = bytes > productStep*steps()
-	p.hasty = bytes > 64*steps()
-	p.step = uintptr(min(productStep, bytes/steps()))
+	most := productStep(terms)
+	p.narrow = bytes > most*steps()
+	p.step = uintptr(min(most, bytes/steps()))
+	switch p.lines = 1; {
+	case p.step > 128:
+		p.lines = 4
+	case p.step > 64:
+		p.lines = 2
+	}
 }
