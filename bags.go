@@ -69,7 +69,7 @@ func checkBags[I ID](op string, dst, table *Matrix, ids []I, offsets []int, weig
 			return false, err
 		}
 	}
-	if err := checkIDs("id", ids, table.Rows); err != nil {
+	if err := checkIDs(op, "id", ids, table.Rows); err != nil {
 		return false, err
 	}
 	if err := checkApart(op, "dst", dst, "table", table); err != nil {

@@ -35,22 +35,22 @@ func fits(m *Matrix) bool {
 }
 
 // checkIDs reports the first id outside [0, rows).
-func checkIDs[I ID](what string, ids []I, rows int) error {
+func checkIDs[I ID](op, what string, ids []I, rows int) error {
 	if idsBelow(ids, rows) {
 		return nil
 	}
 	if i := kernels.FirstOutside(ids, rows); i >= 0 {
-		return indexError(what, ids, i, rows)
+		return indexError(op, what, ids, i, rows)
 	}
 	return nil
 }
 
-func indexError[I ID](what string, ids []I, i, rows int) error {
+func indexError[I ID](op, what string, ids []I, i, rows int) error {
 	id := ids[i]
 	if id > 0 && uint64(id) > math.MaxInt64 {
-		return &IndexError{what, i, uint64(id), rows}
+		return &IndexError{op, what, i, uint64(id), rows}
 	}
-	return &IndexError{what, i, int64(id), rows}
+	return &IndexError{op, what, i, int64(id), rows}
 }
 
 // checkApart reports that dst shares an element with src.
@@ -121,7 +121,7 @@ func checkGather[I ID](op string, dst, table *Matrix, ids []I) error {
 	if err := checkEqual(op, "dst", ".Cols", dst.Cols, table.Cols); err != nil {
 		return err
 	}
-	if err := checkIDs("id", ids, table.Rows); err != nil {
+	if err := checkIDs(op, "id", ids, table.Rows); err != nil {
 		return err
 	}
 	if err := checkApart(op, "dst", dst, "table", table); err != nil {
@@ -144,7 +144,7 @@ func checkScatter[I ID](op, dstName string, dst *Matrix, what string, ids []I, s
 	if err := checkEqual(op, srcName, ".Cols", src.Cols, dst.Cols); err != nil {
 		return err
 	}
-	if err := checkIDs(what, ids, dst.Rows); err != nil {
+	if err := checkIDs(op, what, ids, dst.Rows); err != nil {
 		return err
 	}
 	if err := checkApart(op, dstName, dst, srcName, src); err != nil {

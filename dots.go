@@ -15,7 +15,7 @@ func Dots[I ID](dst, a, table Matrix, ids []I) error {
 	if err := checkDots(op, &dst, &a, &table, len(ids)); err != nil {
 		return err
 	}
-	if err := checkIDs("id", ids, table.Rows); err != nil {
+	if err := checkIDs(op, "id", ids, table.Rows); err != nil {
 		return err
 	}
 	if err := checkDotsApart(op, &dst, &a, &table); err != nil {

@@ -200,9 +200,9 @@ func TestDotsMisuse(t *testing.T) {
 		}{
 			{func(*dotsCall) {}, "", ""},
 			{func(c *dotsCall) { c.a = c.table; c.a.Rows = 3 }, "", ""}, // only dst has to lie apart
-			{func(c *dotsCall) { c.table = c.a; c.dst.Cols = min(c.dst.Cols, 4); c.table.Rows = c.dst.Cols }, "rowvec: id 6 at position 0 is outside [0, 4)", ""},
-			{func(c *dotsCall) { c.ids[2] = 7 }, "rowvec: id 7 at position 2 is outside [0, 7)", ""},
-			{func(c *dotsCall) { c.ids[0] = -1 }, "rowvec: id -1 at position 0 is outside [0, 7)", ""},
+			{func(c *dotsCall) { c.table = c.a; c.dst.Cols = min(c.dst.Cols, 4); c.table.Rows = c.dst.Cols }, "rowvec: Dots: id 6 at position 0 is outside [0, 4)", ""},
+			{func(c *dotsCall) { c.ids[2] = 7 }, "rowvec: Dots: id 7 at position 2 is outside [0, 7)", ""},
+			{func(c *dotsCall) { c.ids[0] = -1 }, "rowvec: Dots: id -1 at position 0 is outside [0, 7)", ""},
 			{func(c *dotsCall) { c.a.Cols = 4 }, "Dots: a.Cols is 4, want 5", "DotsAll: a.Cols is 4, want 5"},
 			{func(c *dotsCall) { c.dst.Rows = 2 }, "Dots: dst.Rows is 2, want 3", "DotsAll: dst.Rows is 2, want 3"},
 			{func(c *dotsCall) { c.dst.Cols = 3 }, "Dots: dst.Cols is 3, want 4", "DotsAll: dst.Cols is 3, want 7"},

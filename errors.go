@@ -4,15 +4,16 @@ import "fmt"
 
 // IndexError reports an id that names no row. Nothing was written.
 type IndexError struct {
+	Op       string // the function, such as "Gather" or "lookup.Layer.Forward"
 	What     string // "id", "position id" or "type id"
 	Position int    // where in the ids it stands
 	Index    any    // its value: an int64, or a uint64 above the largest int64
 	Rows     int    // valid ids are those in [0, Rows)
 }
 
-// Error names the position, the value and the valid range.
+// Error names the function, the position, the value and the valid range.
 func (e *IndexError) Error() string {
-	return fmt.Sprintf("rowvec: %s %d at position %d is outside [0, %d)", e.What, e.Index, e.Position, e.Rows)
+	return fmt.Sprintf("rowvec: %s: %s %d at position %d is outside [0, %d)", e.Op, e.What, e.Index, e.Position, e.Rows)
 }
 
 // ShapeError reports a size or length, or another whole number, that does not fit the rest of the call. Nothing was

@@ -42,7 +42,7 @@ func ExampleCheckMatrix() {
 
 func ExampleCheckIDs() {
 	fmt.Println(rowvec.CheckIDs([]int64{3, 0, 50257}, 50257))
-	// Output: rowvec: id 50257 at position 2 is outside [0, 50257)
+	// Output: rowvec: CheckIDs: id 50257 at position 2 is outside [0, 50257)
 }
 
 func ExampleOverlap() {
@@ -272,7 +272,7 @@ func ExampleIndexError_Error() {
 	fmt.Println(err)
 	// Output:
 	// 1 -1 4
-	// rowvec: id -1 at position 1 is outside [0, 4)
+	// rowvec: Gather: id -1 at position 1 is outside [0, 4)
 }
 
 func ExampleShapeError_Error() {

@@ -79,7 +79,7 @@ func CheckIDs[I ID](ids []I, rows int) error {
 	if rows < 0 {
 		return &ShapeError{"CheckIDs", "rows", rows, "at least ", 0}
 	}
-	return checkIDs("id", ids, rows)
+	return checkIDs("CheckIDs", "id", ids, rows)
 }
 
 // Overlap reports whether a and b, which must be valid matrices, share an element. Matrices of one stride that lie side
@@ -267,7 +267,7 @@ func EmbedAt[I, P ID](dst, table Matrix, ids []I, scale float32, positions Matri
 	if err := checkEqual(op, "len(at)", "", len(at), len(ids)); err != nil {
 		return err
 	}
-	if err := checkIDs("position id", at, positions.Rows); err != nil {
+	if err := checkIDs(op, "position id", at, positions.Rows); err != nil {
 		return err
 	}
 	if err := checkIDsApart(op, "dst", &dst, "position id", at); err != nil || dst.Cols == 0 {

@@ -69,11 +69,12 @@ var misuses = []struct {
 	want    string
 }{
 	{"id too large", idKernels,
-		func(c *call) { c.ids[2] = 7 }, "rowvec: id 7 at position 2 is outside [0, 7)"},
+		func(c *call) { c.ids[2] = 7 }, "id 7 at position 2 is outside [0, 7)"},
 	{"position id negative", "EmbedAt EmbedAtBackward",
-		func(c *call) { c.at[0] = -5 }, "rowvec: position id -5 at position 0 is outside [0, 6)"},
+		func(c *call) { c.at[0] = -5 }, "position id -5 at position 0 is outside [0, 6)"},
 	{"negative rows", "Gather GatherScaled Embed EmbedAt", func(c *call) { c.dst.Rows = -4 }, "dst.Rows is -4, want at least 0"},
-	{"negative stride", "Gather ScatterAdd", func(c *call) { c.table.Stride = -6 }, "Stride is -6, want at least 5"},
+	{"negative stride", "Gather", func(c *call) { c.table.Stride = -6 }, "table.Stride is -6, want at least 5"},
+	{"negative stride", "ScatterAdd", func(c *call) { c.table.Stride = -6 }, "dst.Stride is -6, want at least 5"},
 	{"overflow", "Gather Embed", func(c *call) { c.table.Rows = math.MaxInt; c.table.Stride = 1 << 20 },
 		"table.Rows is 9223372036854775807, want at most 8796093022208"},
 	{"start beyond", "Embed EmbedBackward", func(c *call) { c.start = 5 }, "start is 5, want at most 4"},
@@ -86,7 +87,7 @@ var misuses = []struct {
 	{"src is the window", "AddBatches", func(c *call) { c.window.Data = c.src.Data[6:] }, "dst overlaps src"},
 	{"gradients overlap", "EmbedBackward", func(c *call) { c.grad.Data = c.table.Data }, "positions overlaps tokens"},
 	{"dOut is a gradient", "EmbedBackward EmbedAtBackward", func(c *call) { c.grad.Data, c.grad.Rows, c.at[0] = c.src.Data, 4, 2 },
-		"overlaps dOut"},
+		"positions overlaps dOut"},
 	{"nil offsets without bags", bagKernels, func(c *call) { c.offsets, c.bags.Rows = nil, 0 },
 		"len(offsets) is 0, want 1"},
 	{"ids without bags", bagKernels, func(c *call) { c.offsets, c.bags.Rows = []int{0}, 0 },
@@ -138,7 +139,8 @@ func TestMisuse(t *testing.T) {
 				t.Run(m.name+"/"+name, func(t *testing.T) {
 					c := newCall()
 					m.spoil(c)
-					refused(t, c, kernelCalls[name], m.want)
+					op := strings.Replace(name, "weighted", "BagSum", 1)
+					refused(t, c, kernelCalls[name], "rowvec: "+op+": "+m.want)
 				})
 			}
 		}
@@ -257,7 +259,7 @@ func badID[I rowvec.ID](t *testing.T, pair []I, value any) {
 		ids := make([]I, n)
 		for i := range ids {
 			ids[i] = pair[1]
-			want := &rowvec.IndexError{What: "id", Position: i, Index: value, Rows: 2}
+			want := &rowvec.IndexError{Op: "Gather", What: "id", Position: i, Index: value, Rows: 2}
 			var got *rowvec.IndexError
 			if err := rowvec.Gather(dst, table, ids); !errors.As(err, &got) || !reflect.DeepEqual(got, want) {
 				t.Fatalf("%d ids of %T: error %v, want %v", n, pair[0], err, want)

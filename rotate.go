@@ -50,7 +50,7 @@ func RotateAt[P ID](dst, src Matrix, r Rotation, angles Matrix, at []P) error {
 	if err := checkEqual(op, "len(at)", "", len(at), dst.Rows); err != nil {
 		return err
 	}
-	if err := checkIDs("position id", at, angles.Rows); err != nil {
+	if err := checkIDs(op, "position id", at, angles.Rows); err != nil {
 		return err
 	}
 	if err := checkRotateApart(op, &dst, &src, &angles); err != nil {

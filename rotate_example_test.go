@@ -37,5 +37,5 @@ func ExampleRotateAt() {
 	fmt.Println(dst.Data, err)
 	// Output:
 	// [-2 1 3 4] <nil>
-	// [-2 1 3 4] rowvec: position id 3 at position 0 is outside [0, 3)
+	// [-2 1 3 4] rowvec: RotateAt: position id 3 at position 0 is outside [0, 3)
 }

@@ -46,22 +46,22 @@ var updateMisuses = []struct {
 	spoil   func(c *updateCall)
 	want    string
 }{
-	{"id too large", everyUpdate, func(c *updateCall) { c.ids[2] = 7 }, "rowvec: id 7 at position 2 is outside [0, 7)"},
-	{"id negative", everyUpdate, func(c *updateCall) { c.ids[0] = -1 }, "rowvec: id -1 at position 0 is outside [0, 7)"},
+	{"id too large", everyUpdate, func(c *updateCall) { c.ids[2] = 7 }, "id 7 at position 2 is outside [0, 7)"},
+	{"id negative", everyUpdate, func(c *updateCall) { c.ids[0] = -1 }, "id -1 at position 0 is outside [0, 7)"},
 	{"id far below", everyUpdate, func(c *updateCall) { c.ids[3] = math.MinInt64 },
-		"rowvec: id -9223372036854775808 at position 3 is outside [0, 7)"},
+		"id -9223372036854775808 at position 3 is outside [0, 7)"},
 
 	{"rows of grad", everyUpdate, func(c *updateCall) { c.grad.Rows = 3 }, "grad.Rows is 3, want 4"},
 	{"columns of grad", everyUpdate, func(c *updateCall) { c.grad.Cols = 4 }, "grad.Cols is 4, want 5"},
-	{"rows of the sums", "UpdateAdagrad", func(c *updateCall) { c.means.Rows = 6 }, "UpdateAdagrad: sums.Rows is 6, want 7"},
-	{"columns of the sums", "UpdateAdagrad", func(c *updateCall) { c.means.Cols = 4 }, "UpdateAdagrad: sums.Cols is 4, want 5"},
-	{"few sums", "UpdateRowAdagrad", func(c *updateCall) { c.sums = c.sums[:6] }, "UpdateRowAdagrad: len(sums) is 6, want 7"},
-	{"no sums", "UpdateRowAdagrad", func(c *updateCall) { c.sums = nil }, "UpdateRowAdagrad: len(sums) is 0, want 7"},
+	{"rows of the sums", "UpdateAdagrad", func(c *updateCall) { c.means.Rows = 6 }, "sums.Rows is 6, want 7"},
+	{"columns of the sums", "UpdateAdagrad", func(c *updateCall) { c.means.Cols = 4 }, "sums.Cols is 4, want 5"},
+	{"few sums", "UpdateRowAdagrad", func(c *updateCall) { c.sums = c.sums[:6] }, "len(sums) is 6, want 7"},
+	{"no sums", "UpdateRowAdagrad", func(c *updateCall) { c.sums = nil }, "len(sums) is 0, want 7"},
 	{"rows of the means", "UpdateAdam", func(c *updateCall) { c.means.Rows = 8 }, "len(means.Data) is 41, want at least 47"},
 	{"more rows of the means", "UpdateAdam", func(c *updateCall) { c.means.Rows = 8; c.means.Stride = 5 },
-		"UpdateAdam: means.Rows is 8, want 7"},
-	{"rows of the squares", "UpdateAdam", func(c *updateCall) { c.squares.Rows = 6 }, "UpdateAdam: squares.Rows is 6, want 7"},
-	{"columns of the squares", "UpdateAdam", func(c *updateCall) { c.squares.Cols = 4 }, "UpdateAdam: squares.Cols is 4, want 5"},
+		"means.Rows is 8, want 7"},
+	{"rows of the squares", "UpdateAdam", func(c *updateCall) { c.squares.Rows = 6 }, "squares.Rows is 6, want 7"},
+	{"columns of the squares", "UpdateAdam", func(c *updateCall) { c.squares.Cols = 4 }, "squares.Cols is 4, want 5"},
 
 	{"negative rows", everyUpdate, func(c *updateCall) { c.table.Rows = -1 }, "table.Rows is -1, want at least 0"},
 	{"stride too small", everyUpdate, func(c *updateCall) { c.grad.Stride = 4 }, "grad.Stride is 4, want at least 5"},
@@ -72,25 +72,25 @@ var updateMisuses = []struct {
 	{"no state", "UpdateAdagrad", func(c *updateCall) { c.means.Data = nil }, "len(sums.Data) is 0, want at least 41"},
 	{"no means", "UpdateAdam", func(c *updateCall) { c.means.Data = nil }, "len(means.Data) is 0, want at least 41"},
 
-	{"grad is the table", everyUpdate, func(c *updateCall) { c.grad.Data = c.table.Data[7:] }, ": table overlaps grad"},
-	{"grad is the state", "UpdateAdagrad", func(c *updateCall) { c.grad.Data = c.means.Data }, ": sums overlaps grad"},
-	{"grad is the means", "UpdateAdam", func(c *updateCall) { c.grad.Data = c.means.Data }, ": means overlaps grad"},
-	{"grad is the squares", "UpdateAdam", func(c *updateCall) { c.grad.Data = c.squares.Data[7:] }, ": squares overlaps grad"},
-	{"the state is the table", "UpdateAdagrad", func(c *updateCall) { c.means.Data = c.table.Data }, ": sums overlaps table"},
-	{"the squares are the table", "UpdateAdam", func(c *updateCall) { c.squares.Data = c.table.Data }, ": squares overlaps table"},
-	{"the means are the table", "UpdateAdam", func(c *updateCall) { c.means.Data = c.table.Data }, ": means overlaps table"},
-	{"the squares are the means", "UpdateAdam", func(c *updateCall) { c.squares.Data = c.means.Data }, ": squares overlaps means"},
-	{"sums lie in the table", "UpdateRowAdagrad", func(c *updateCall) { c.sums = c.table.Data[34:41] }, ": sums overlaps table"},
-	{"sums lie in a gap", "UpdateRowAdagrad", func(c *updateCall) { c.sums = c.grad.Data[5:12] }, ": sums overlaps grad"},
-	{"ids lie in the table", everyUpdate, func(c *updateCall) { c.ids = alias(c.table.Data[1:], c.ids) }, ": table overlaps ids"},
-	{"ids lie in the sums", "UpdateAdagrad", func(c *updateCall) { c.ids = alias(c.means.Data[1:], c.ids) }, ": sums overlaps ids"},
+	{"grad is the table", everyUpdate, func(c *updateCall) { c.grad.Data = c.table.Data[7:] }, "table overlaps grad"},
+	{"grad is the state", "UpdateAdagrad", func(c *updateCall) { c.grad.Data = c.means.Data }, "sums overlaps grad"},
+	{"grad is the means", "UpdateAdam", func(c *updateCall) { c.grad.Data = c.means.Data }, "means overlaps grad"},
+	{"grad is the squares", "UpdateAdam", func(c *updateCall) { c.grad.Data = c.squares.Data[7:] }, "squares overlaps grad"},
+	{"the state is the table", "UpdateAdagrad", func(c *updateCall) { c.means.Data = c.table.Data }, "sums overlaps table"},
+	{"the squares are the table", "UpdateAdam", func(c *updateCall) { c.squares.Data = c.table.Data }, "squares overlaps table"},
+	{"the means are the table", "UpdateAdam", func(c *updateCall) { c.means.Data = c.table.Data }, "means overlaps table"},
+	{"the squares are the means", "UpdateAdam", func(c *updateCall) { c.squares.Data = c.means.Data }, "squares overlaps means"},
+	{"sums lie in the table", "UpdateRowAdagrad", func(c *updateCall) { c.sums = c.table.Data[34:41] }, "sums overlaps table"},
+	{"sums lie in a gap", "UpdateRowAdagrad", func(c *updateCall) { c.sums = c.grad.Data[5:12] }, "sums overlaps grad"},
+	{"ids lie in the table", everyUpdate, func(c *updateCall) { c.ids = alias(c.table.Data[1:], c.ids) }, "table overlaps ids"},
+	{"ids lie in the sums", "UpdateAdagrad", func(c *updateCall) { c.ids = alias(c.means.Data[1:], c.ids) }, "sums overlaps ids"},
 	{"ids lie in a row's sums", "UpdateRowAdagrad", func(c *updateCall) {
 		memory := make([]float32, 9)
 		c.ids = alias(memory, c.ids)
 		c.sums = memory[:7]
-	}, ": sums overlaps ids"},
+	}, "sums overlaps ids"},
 	{"ids lie in the squares", "UpdateAdam", func(c *updateCall) { c.ids = alias(c.squares.Data[1:], c.ids) },
-		": squares overlaps ids"},
+		"squares overlaps ids"},
 }
 
 const everyUpdate = "UpdateSGD UpdateAdagrad UpdateRowAdagrad UpdateAdam"
@@ -107,7 +107,7 @@ func TestUpdateMisuse(t *testing.T) {
 				t.Run(m.name+"/"+name, func(t *testing.T) {
 					c := newUpdateCall()
 					m.spoil(c)
-					refused(t, c, updateCalls[name], m.want)
+					refused(t, c, updateCalls[name], "rowvec: "+name+": "+m.want)
 				})
 			}
 		}

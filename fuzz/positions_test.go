@@ -85,7 +85,7 @@ func FuzzPositions(f *testing.F) {
 			}
 		}
 		t.place(x)
-		t.op = "positional.Sinusoidal"
+		t.op = "positional.Sinusoidal." + []string{"Fill", "FillAt", "AddTo", "AddAt"}[kind]
 		run := func() error { return s.Fill(*x, start) }
 		switch kind {
 		case 1:

@@ -352,6 +352,9 @@ func (t *trial) deserves(err error) bool {
 				return true
 			}
 		}
+		if index, ok := want.(*rowvec.IndexError); ok {
+			index.Op = t.op
+		}
 		if reflect.DeepEqual(err, want) {
 			return true
 		}

@@ -366,7 +366,7 @@ func TestDropoutErrors(t *testing.T) {
 		"backward step": {layer.BackwardTrain(grads, in, dOut, 1<<56),
 			"rowvec: lookup.Layer.BackwardTrain: step is 72057594037927936, want one below 72057594037927936"},
 		"id": {layer.ForwardTrain(dst, lookup.Sequence([]int{1, vocab}), 1),
-			"rowvec: id 97 at position 1 is outside [0, 97)"},
+			"rowvec: lookup.Layer.ForwardTrain: id 97 at position 1 is outside [0, 97)"},
 		"rows": {layer.ForwardTrain(dst, lookup.Sequence([]int{1}), 1),
 			"rowvec: lookup.Layer.ForwardTrain: dst.Rows is 2, want 1"},
 		"rows of dOut": {layer.BackwardTrain(grads, lookup.Sequence([]int{1}), dOut, 1),

@@ -206,8 +206,8 @@ func TestCallMisuse(t *testing.T) {
 		want  string
 	}
 	for _, c := range []call{
-		{layer, lookup.Sequence(spoilt), out, "rowvec: id -7 at position 4 is outside [0, 10)"},
-		{layer, lookup.Sequence([]uint64{1, 2, 3, 1 << 63, 0, 0}), out, "rowvec: id 9223372036854775808 at position 3 is outside [0, 10)"},
+		{layer, lookup.Sequence(spoilt), out, "id -7 at position 4 is outside [0, 10)"},
+		{layer, lookup.Sequence([]uint64{1, 2, 3, 1 << 63, 0, 0}), out, "id 9223372036854775808 at position 3 is outside [0, 10)"},
 		{layer, lookup.Sequence(ids[:5]), out, "dst.Rows is 6, want 5"},
 		{layer, lookup.Sequence(ids), wide, "dst.Cols is 5, want 4"},
 		{layer, lookup.Sequence(ids), rowvec.Matrix{Rows: 6, Cols: dim, Stride: dim}, "len(dst.Data) is 0, want at least 24"},
@@ -220,8 +220,8 @@ func TestCallMisuse(t *testing.T) {
 		{layer, lookup.Sequence(ids).From(-1), out, "start is -1, want at least 0"},
 		{endless, lookup.Sequence(ids).From(math.MaxInt), out, "start is 9223372036854775807, want at most 9223372036854775801"},
 		{layer, lookup.Sequence(ids).At([]int{0, 1, 2, 3, 4}), out, "len(positions) is 5, want 6"},
-		{layer, lookup.Sequence(ids).At([]int{0, 1, 2, 8, 4, 5}), out, "rowvec: position id 8 at position 3 is outside [0, 8)"},
-		{endless, lookup.Sequence(ids).At([]int{0, 1, -2, 8, 4, 5}), out, "rowvec: position id -2 at position 2 is outside [0, 9223372036854775807)"},
+		{layer, lookup.Sequence(ids).At([]int{0, 1, 2, 8, 4, 5}), out, "position id 8 at position 3 is outside [0, 8)"},
+		{endless, lookup.Sequence(ids).At([]int{0, 1, -2, 8, 4, 5}), out, "position id -2 at position 2 is outside [0, 9223372036854775807)"},
 		{layer, lookup.Ragged(ids, nil), out, "len(offsets) is 0, want at least 2"},
 		{layer, lookup.Ragged(ids, []int{1, 6}), out, "offsets[0] is 1, want 0"},
 		{layer, lookup.Ragged(ids, []int{0, 4, 3, 6}), out, "offsets[2] is 3, want at least 4"},
@@ -239,7 +239,7 @@ func TestCallMisuse(t *testing.T) {
 			before := slices.Clone(c.out.Data)
 			weights := slices.Clone(tokens.Weight().Data)
 			err := run()
-			if err == nil || !strings.Contains(err.Error(), want) {
+			if want = "rowvec: lookup.Layer." + name + ": " + want; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error %v, want one with %q", name, err, want)
 			}
 			var shape *rowvec.ShapeError

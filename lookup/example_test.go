@@ -205,7 +205,7 @@ func ExampleEmbedding_Forward() {
 	out, _ := rowvec.NewMatrix(2, 4)
 	err := small().Forward(out, lookup.Sequence([]int{2, 3}))
 	fmt.Println(out.Data, err)
-	// Output: [0 0 0 0 0 0 0 0] rowvec: id 3 at position 1 is outside [0, 3)
+	// Output: [0 0 0 0 0 0 0 0] rowvec: lookup.Embedding.Forward: id 3 at position 1 is outside [0, 3)
 }
 
 // Token 1 occurs twice; token 0 is padding and receives nothing.
@@ -355,7 +355,7 @@ func ExampleInput_Types() {
 	fmt.Println(err)
 	// Output:
 	// [1 2 3 4 11 12 13 14] <nil>
-	// rowvec: type id 2 at position 1 is outside [0, 2)
+	// rowvec: lookup.Layer.Forward: type id 2 at position 1 is outside [0, 2)
 }
 
 func ExampleLayer_Segments() {

@@ -334,7 +334,7 @@ func AddRows[I rowvec.ID](g *Gradient, ids []I, alpha float32, rows rowvec.Matri
 		return err
 	}
 	v := viewOf(ids)
-	if err := v.check(g.table); err != nil {
+	if err := v.check(op, g.table); err != nil {
 		return err
 	}
 	if err := check.Shape(op, "rows", rows, len(ids), g.dim); err != nil {

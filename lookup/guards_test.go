@@ -291,9 +291,9 @@ func TestLimitWithinTable(t *testing.T) {
 		}
 	}
 	for want, in := range map[string]lookup.Input{
-		"rowvec: lookup.Layer.Forward: start is 1, want at most 0": in.From(1),
-		"rowvec: position id 3 at position 1 is outside [0, 3)":    in.At([]int{2, 3, 0}),
-		"rowvec: position id -1 at position 0 is outside [0, 3)":   in.At([]int{-1, 3, 0}),
+		"rowvec: lookup.Layer.Forward: start is 1, want at most 0":                     in.From(1),
+		"rowvec: lookup.Layer.Forward: position id 3 at position 1 is outside [0, 3)":  in.At([]int{2, 3, 0}),
+		"rowvec: lookup.Layer.Forward: position id -1 at position 0 is outside [0, 3)": in.At([]int{-1, 3, 0}),
 	} {
 		if err := layer.Forward(out, in); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

@@ -108,7 +108,7 @@ func (in *Input) check(op string, vocab int) error {
 			return err
 		}
 	}
-	return in.ids.check(vocab)
+	return in.ids.check(op, vocab)
 }
 
 // apart reports that m, which is about to be written to, shares memory with the input.
@@ -144,7 +144,7 @@ func (in *Input) positions(op string, limit int) (int, error) {
 	case in.Len() == 0:
 		return 0, nil
 	case in.placed:
-		if err := check.IDs("position id", in.at, limit); err != nil {
+		if err := check.IDs(op, "position id", in.at, limit); err != nil {
 			return 0, err
 		}
 		return slices.Max(in.at) + 1, nil
@@ -162,7 +162,9 @@ func (in *Input) positions(op string, limit int) (int, error) {
 }
 
 // checkTypes reports types outside [0, types).
-func (in *Input) checkTypes(types int) error { return check.IDs("type id", in.types, types) }
+func (in *Input) checkTypes(op string, types int) error {
+	return check.IDs(op, "type id", in.types, types)
+}
 
 // run returns how many of the rows from lo on, and below hi, are whole sequences of seq rows whose positions are counted
 // from start: a part of a sequence, or as many whole ones as follow each other.

@@ -143,7 +143,7 @@ func (l *Layer) checkParts(op string, in *Input) error {
 	if err := check.Equal(op, "dim of segments", l.segments.Dim(), l.Dim()); err != nil {
 		return err
 	}
-	return in.checkTypes(l.segments.Vocab())
+	return in.checkTypes(op, l.segments.Vocab())
 }
 
 // checkSegments reports a table of segments that cannot be one.

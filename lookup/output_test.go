@@ -191,7 +191,7 @@ func TestOutputMisuse(t *testing.T) {
 		forward, backward string
 	}{
 		{func(*call, []int) {}, "", ""},
-		{func(_ *call, ids []int) { ids[1] = 10 }, "rowvec: id 10 at position 1 is outside [0, 10)", "rowvec: id 10 at position 1 is outside [0, 10)"},
+		{func(_ *call, ids []int) { ids[1] = 10 }, "ForwardSampled: id 10 at position 1 is outside [0, 10)", "BackwardSampled: id 10 at position 1 is outside [0, 10)"},
 		{func(c *call, _ []int) { c.h.Cols = 3 }, "ForwardSampled: h.Cols is 3, want 4", "BackwardSampled: h.Cols is 3, want 4"},
 		{func(c *call, _ []int) { c.h.Rows = 1 }, "ForwardSampled: logits.Rows is 2, want 1", "BackwardSampled: dLogits.Rows is 2, want 1"},
 		{func(c *call, _ []int) { c.logits.Cols = 2 }, "ForwardSampled: logits.Cols is 2, want 3", "BackwardSampled: dLogits.Cols is 2, want 3"},

@@ -290,12 +290,12 @@ func TestSegmentMisuse(t *testing.T) {
 		}
 	}
 	for want, in := range map[string]lookup.Input{
-		"rowvec: type id 3 at position 4 is outside [0, 3)":          in.Types([]int{0, 1, 2, 0, 3, -1}),
-		"rowvec: type id -1 at position 0 is outside [0, 3)":         in.Types([]int{-1, 1, 2, 0, 3, -1}),
-		"rowvec: lookup.Layer.%s: len(types) is 5, want 6":           in.Types(typ[:5]),
-		"rowvec: lookup.Layer.%s: len(types) is 0, want 6":           in.Types(nil),
-		"rowvec: position id 8 at position 1 is outside [0, 8)":      in.Types(typ).At([]int{0, 8, 2, 0, 3, 0}),
-		"rowvec: lookup.Layer.%s: sequence length is 6, want at mos": in.Types(typ).From(3),
+		"rowvec: lookup.Layer.%s: type id 3 at position 4 is outside [0, 3)":     in.Types([]int{0, 1, 2, 0, 3, -1}),
+		"rowvec: lookup.Layer.%s: type id -1 at position 0 is outside [0, 3)":    in.Types([]int{-1, 1, 2, 0, 3, -1}),
+		"rowvec: lookup.Layer.%s: len(types) is 5, want 6":                       in.Types(typ[:5]),
+		"rowvec: lookup.Layer.%s: len(types) is 0, want 6":                       in.Types(nil),
+		"rowvec: lookup.Layer.%s: position id 8 at position 1 is outside [0, 8)": in.Types(typ).At([]int{0, 8, 2, 0, 3, 0}),
+		"rowvec: lookup.Layer.%s: sequence length is 6, want at mos":             in.Types(typ).From(3),
 	} {
 		for op, err := range map[string]error{
 			forwards: layer.Forward(dst, in), backward: layer.Backward(grads, in, dOut),
@@ -305,10 +305,7 @@ func TestSegmentMisuse(t *testing.T) {
 			if strings.HasSuffix(want, "at mos") {
 				want = "rowvec: lookup.Layer.%s: start is 3, want at most 2"
 			}
-			if strings.Contains(want, "%s") {
-				want = fmt.Sprintf(want, op)
-			}
-			if fmt.Sprint(err) != want {
+			if want = fmt.Sprintf(want, op); fmt.Sprint(err) != want {
 				t.Errorf("%s: error %q, want %q", op, err, want)
 			}
 			var index *rowvec.IndexError

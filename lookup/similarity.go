@@ -189,7 +189,7 @@ func (s *Similarity) NearestTo(dst *Neighbours, in Input) error {
 // Between returns the score that token other has in a search for those nearest to token id: their cosine, or their dot
 // product. Either may be the padding id. It is an IndexError if one of the two, at position 0 or 1, is outside [0, Vocab).
 func (s *Similarity) Between(id, other int) (score float32, err error) {
-	if err := rowvec.CheckIDs([]int{id, other}, s.tokens.Vocab()); err != nil {
+	if err := check.IDs("lookup.Similarity.Between", "id", []int{id, other}, s.tokens.Vocab()); err != nil {
 		return 0, err
 	}
 	table := s.tokens.weight

@@ -86,7 +86,7 @@ func ExampleSimilarity_NearestTo() {
 	fmt.Println(s.NearestTo(dst, lookup.Sequence([]int{9})))
 	// Output:
 	// <nil> woman
-	// rowvec: id 9 at position 0 is outside [0, 5)
+	// rowvec: lookup.Similarity.NearestTo: id 9 at position 0 is outside [0, 5)
 }
 
 func ExampleSimilarity_Between() {

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/forward"
 )
 
@@ -67,16 +68,16 @@ func (v view) memory() rowvec.Matrix {
 	return rowvec.Matrix{Rows: 1, Cols: n, Data: unsafe.Slice((*float32)(v.first), n), Stride: n}
 }
 
-func (v view) check(rows int) error {
+func (v view) check(op string, rows int) error {
 	switch v.kind {
 	case uint32s:
-		return rowvec.CheckIDs(as[uint32](v), rows)
+		return check.IDs(op, "id", as[uint32](v), rows)
 	case int32s:
-		return rowvec.CheckIDs(as[int32](v), rows)
+		return check.IDs(op, "id", as[int32](v), rows)
 	case uint64s:
-		return rowvec.CheckIDs(as[uint64](v), rows)
+		return check.IDs(op, "id", as[uint64](v), rows)
 	}
-	return rowvec.CheckIDs(as[int64](v), rows)
+	return check.IDs(op, "id", as[int64](v), rows)
 }
 
 // forward has a kernel do rows of a forward pass, of which it adds the ids, more of which come next: they have passed check,

@@ -175,7 +175,7 @@ func (r *Rotary) checkAxes(op string, dst rowvec.Matrix, at [][]int) error {
 		}
 	}
 	for a := range at {
-		if err := check.IDs("position id", at[a], math.MaxInt); err != nil {
+		if err := check.IDs(op, "position id", at[a], math.MaxInt); err != nil {
 			if index, ok := err.(*rowvec.IndexError); ok {
 				index.What = fmt.Sprintf("axis %d position id", a)
 			}

@@ -258,7 +258,7 @@ func TestAxesErrors(t *testing.T) {
 		{one.ApplyAxes(dst, src, 2, nil), op + "ApplyAxes: len(at) is 0, want 1"},
 		{r.BackwardAxes(dst, src, 2, at(zeros, zeros[:2], zeros)), op + "BackwardAxes: len(at[1]) is 2, want 3"},
 		{r.BackwardAxes(dst, src, 2, at(zeros, zeros, []int{0, -1, 0})),
-			fmt.Sprintf("rowvec: axis 2 position id -1 at position 1 is outside [0, %d)", math.MaxInt)},
+			fmt.Sprintf(op+"BackwardAxes: axis 2 position id -1 at position 1 is outside [0, %d)", math.MaxInt)},
 		{r.ApplyAxes(shared, src, 2, inside), op + "ApplyAxes: dst overlaps positions"},
 		{r.ApplyAxes(src, src, 0, at(zeros, zeros, zeros)), op + "ApplyAxes: heads is 0, want at least 1"},
 		{r.ApplyAxes(rowvec.Matrix{Rows: 1, Cols: 16, Stride: 16, Data: r.table.Data}, m(1, 16), 2, at(zeros[:1], zeros[:1], zeros[:1])),

@@ -80,7 +80,7 @@ func TestErrors(t *testing.T) {
 		"sinusoidal: at dims":      {func() error { return s.FillAt(m(2, 3), []int{1, 2}) }, "rowvec: positional.Sinusoidal.FillAt: dst.Cols is 3, want 4"},
 		"sinusoidal: at rows":      {func() error { return s.FillAt(x, []int{1, 2}) }, "rowvec: positional.Sinusoidal.FillAt: dst.Rows is 6, want 2"},
 		"sinusoidal: at stride":    {func() error { return s.AddAt(narrow, []int{1, 2}) }, "rowvec: positional.Sinusoidal.AddAt: x.Stride is 3, want at least 4"},
-		"sinusoidal: at negative":  {func() error { return s.AddAt(m(3, dim), []int{1, 20, -3}) }, "rowvec: position id -3 at position 2 is outside [0, " + strconv.Itoa(math.MaxInt) + ")"},
+		"sinusoidal: at negative":  {func() error { return s.AddAt(m(3, dim), []int{1, 20, -3}) }, "rowvec: positional.Sinusoidal.AddAt: position id -3 at position 2 is outside [0, " + strconv.Itoa(math.MaxInt) + ")"},
 		"sinusoidal: at the end":   {func() error { return s.FillAt(m(1, dim), []int{math.MaxInt}) }, ""},
 		"sinusoidal: at overlap":   {func() error { return s.AddAt(fixed, []int{100, 101, 0, 0}) }, "rowvec: positional.Sinusoidal.AddAt: x overlaps table"},
 		"sinusoidal: at itself":    {func() error { return s.FillAt(own, at[:4]) }, "rowvec: positional.Sinusoidal.FillAt: dst overlaps positions"},

@@ -457,7 +457,7 @@ func (r *Rotary) rotateAt(op, srcName string, dst, src rowvec.Matrix, heads int,
 	if err := check.Equal(op, "len(at)", len(at), dst.Rows); err != nil || dst.Rows == 0 {
 		return err
 	}
-	if err := check.IDs("position id", at, math.MaxInt); err != nil {
+	if err := check.IDs(op, "position id", at, math.MaxInt); err != nil {
 		return err
 	}
 	if err := r.checkApart(op, srcName, dst, src); err != nil {

@@ -525,9 +525,9 @@ func TestRotaryErrors(t *testing.T) {
 
 		"few positions": {func() error { return r.ApplyAt(dst, src, 2, at[:5]) }, op + "ApplyAt: len(at) is 5, want 6"},
 		"position": {func() error { return r.ApplyAt(dst, src, 2, []int{0, 0, -3, 0, 0, 0}) },
-			fmt.Sprintf("rowvec: position id -3 at position 2 is outside [0, %d)", math.MaxInt)},
+			fmt.Sprintf(op+"ApplyAt: position id -3 at position 2 is outside [0, %d)", math.MaxInt)},
 		"last position": {func() error { return r.ApplyAt(dst, src, 2, []int{0, 0, 0, math.MaxInt, 0, 0}) },
-			fmt.Sprintf("rowvec: position id %d at position 3 is outside [0, %[1]d)", math.MaxInt)},
+			fmt.Sprintf(op+"ApplyAt: position id %d at position 3 is outside [0, %[1]d)", math.MaxInt)},
 		"heads at":     {func() error { return r.ApplyAt(dst, src, 4, at) }, op + "ApplyAt: dst.Cols is 10, want a multiple of 4"},
 		"backward at":  {func() error { return r.BackwardAt(dst, m(6, 9), 2, at) }, op + "BackwardAt: dOut.Cols is 9, want 10"},
 		"overlap at":   {func() error { return r.BackwardAt(few, shifted, 2, at[:5]) }, op + "BackwardAt: dst overlaps dOut"},

@@ -269,7 +269,7 @@ func (s *Sinusoidal) checkAt(op, name string, m rowvec.Matrix, at []int) error {
 	if err := check.Shape(op, name, m, len(at), s.Dim()); err != nil {
 		return err
 	}
-	if err := check.IDs("position id", at, math.MaxInt); err != nil {
+	if err := check.IDs(op, "position id", at, math.MaxInt); err != nil {
 		return err
 	}
 	if err := check.Apart(op, name, m, "table", s.table); err != nil {

@@ -75,10 +75,10 @@ func Shape(op, name string, m rowvec.Matrix, rows, cols int) error {
 }
 
 // IDs reports the first id outside [0, limit), by the name of what it is.
-func IDs(what string, ids []int, limit int) error {
+func IDs[I rowvec.ID](op, what string, ids []I, limit int) error {
 	err := rowvec.CheckIDs(ids, limit)
 	if index, ok := err.(*rowvec.IndexError); ok {
-		index.What = what
+		index.Op, index.What = op, what
 	}
 	return err
 }

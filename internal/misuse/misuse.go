@@ -151,6 +151,7 @@ func (c *Call) outcome(t *testing.T, pkg, name string, spoil Spoil) (outcome str
 	case *rowvec.ValueError:
 		op = e.Op
 	case *rowvec.IndexError:
+		op = e.Op
 	default:
 		if kind := fmt.Sprintf("%T", err); strings.HasPrefix(kind, "*errors.") ||
 			strings.HasPrefix(kind, "*fmt.") && !errors.As(err, &path) {
