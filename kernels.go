@@ -43,6 +43,9 @@ func NewMatrix(rows, cols int) (Matrix, error) {
 	if cols < 0 {
 		return Matrix{}, &ShapeError{op, "cols", cols, "at least ", 0}
 	}
+	if rows > 0 && cols > maxElements {
+		return Matrix{}, &ShapeError{op, "cols", cols, "at most ", maxElements}
+	}
 	if cols > 0 && rows > maxElements/cols {
 		return Matrix{}, &ShapeError{op, "rows", rows, "at most ", maxElements / cols}
 	}

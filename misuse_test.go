@@ -318,10 +318,16 @@ func TestVectorMisuse(t *testing.T) {
 }
 
 func TestNewMatrixMisuse(t *testing.T) {
-	for _, c := range []struct{ rows, cols int }{{-1, 1}, {1, -1}, {math.MaxInt, 2}, {math.MaxInt / 4, 2}, {math.MaxInt/4 + 1, 1}, {1 << 15, math.MaxInt >> 16}} {
+	for _, c := range []struct {
+		rows, cols int
+		what       string // is too large or too small, or either
+	}{
+		{-1, 1, "rows"}, {1, -1, "cols"}, {math.MaxInt, 2, "rows"}, {math.MaxInt / 4, 2, "rows"}, {math.MaxInt/4 + 1, 1, "rows"}, {1, math.MaxInt/4 + 1, "cols"},
+		{7, math.MaxInt, "cols"}, {math.MaxInt, math.MaxInt, "cols"}, {1 << 15, math.MaxInt >> 16, ""},
+	} {
 		m, err := rowvec.NewMatrix(c.rows, c.cols)
 		var shape *rowvec.ShapeError
-		if !errors.As(err, &shape) || m.Data != nil {
+		if !errors.As(err, &shape) || m.Data != nil || c.what != "" && shape.What != c.what {
 			t.Errorf("NewMatrix(%d, %d): %v", c.rows, c.cols, err)
 		}
 	}

@@ -41,7 +41,7 @@ func backwardPass(
 	if err != nil {
 		return err
 	}
-	if err := l.checkGradients(op, &grads, &in, dOut); err != nil || n == 0 {
+	if err := l.checkGradients(op, &grads, &in, dOut, table); err != nil || n == 0 {
 		return err
 	}
 
@@ -49,7 +49,7 @@ func backwardPass(
 		g := normGradientsPool.Get().(*normGradients)
 		defer normGradientsPool.Put(g)
 		alone := tokens.workersFor(n, tokens.parallelElements()) <= 1 && !tokens.byFrequency &&
-			(stored || l.positions == nil) && !l.writes(&grads, table)
+			(stored || l.positions == nil)
 		if alone {
 			if err := g.add(op, l, grads, in, table, stored, dOut, mask); err != nil {
 				return err
@@ -81,24 +81,6 @@ func backwardPass(
 		p.rest = parts(all, p.share)
 	}
 	return p.run(op, workers, p.rest+p.shares, 1)
-}
-
-// writes reports whether a gradient shares memory with a table of positions or a parameter, which is read as it was before.
-func (l *Layer) writes(grads *perParameter[rowvec.Matrix], positions rowvec.Matrix) bool {
-	for k, grad := range grads {
-		if !l.has(k) {
-			continue
-		}
-		if rowvec.Overlap(grad, positions) {
-			return true
-		}
-		for j := range grads {
-			if l.has(j) && rowvec.Overlap(grad, l.parameter(j)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // mostShares is the most that rows are divided into. Each share goes over all ids, for 1 ns and more each, and so there are more of
@@ -252,8 +234,8 @@ func (s *shareOfRows) add(p *pass, n int) error {
 }
 
 // checkGradients reports dense gradients of other shapes than the parameters, or that share memory with each other or with
-// what is read.
-func (l *Layer) checkGradients(op string, grads *perParameter[rowvec.Matrix], in *Input, dOut rowvec.Matrix) error {
+// what is read: parameters too, and positions of a table that are none.
+func (l *Layer) checkGradients(op string, grads *perParameter[rowvec.Matrix], in *Input, dOut, positions rowvec.Matrix) error {
 	for k, name := range gradientNames {
 		if !l.has(k) {
 			continue
@@ -266,6 +248,17 @@ func (l *Layer) checkGradients(op string, grads *perParameter[rowvec.Matrix], in
 		}
 		for j, other := range grads[:k] { // those that the layer has not are empty
 			if err := check.Apart(op, name, grads[k], gradientNames[j], other); err != nil {
+				return err
+			}
+		}
+		for j, table := range tableNames {
+			m := positions
+			if l.has(j) {
+				m = l.parameter(j)
+			} else if j != position {
+				continue
+			}
+			if err := check.Apart(op, name, grads[k], table, m); err != nil {
 				return err
 			}
 		}

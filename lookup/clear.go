@@ -40,7 +40,7 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 	if err := l.checkParts(op, &in); err != nil {
 		return err
 	}
-	if err := l.checkGradients(op, &grads, &in, rowvec.Matrix{}); err != nil {
+	if err := l.checkGradients(op, &grads, &in, rowvec.Matrix{}, rowvec.Matrix{}); err != nil {
 		return err
 	}
 	if l.has(position) {

@@ -21,9 +21,9 @@
 //
 // Errors are those of package rowvec: IndexError for an id outside [0, Vocab), a type that no segment has or, of those that
 // At gives, a position beyond the limit; ShapeError for sizes and lengths that do not fit, such as that of a sequence which
-// goes beyond the limit; OverlapError for a destination that shares memory with an input; and ValueError for whatever else
-// is wrong with an argument or an option. All of them name the method. Files have FormatError, and gradients
-// NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types, positions or offsets that
+// goes beyond the limit; OverlapError for a destination that shares memory with an input, or a gradient that does with a table;
+// and ValueError for whatever else is wrong with an argument or an option. All of them name the method. Files have FormatError, and
+// gradients NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types, positions or offsets that
 // another goroutine has changed during the call, and errors of Positions of the caller's own leave part of the destination written.
 //
 // What a constructor returns is ready for use. The zero value of a type that has a constructor is not, and nor is nil: most of
@@ -112,7 +112,7 @@ func ScaleGradByFrequency() Option { return func(s *settings) { s.byFrequency = 
 // once for each row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0,
 // and the largest |x| for an infinite one; p = 2 is usual. It is computed in float64, and so is finite also where the
 // powers of a row add up beyond float32, whose norm PyTorch has as infinite and makes zeros of the row. max and p must be
-// above 0 and max finite. A forward pass then writes to the table, and must not be called while
+// above 0 and max finite. Norms of other p than 1, 2 and infinity take logarithms, and about 40 times as long. A forward pass then writes to the table, and must not be called while
 // anything else uses it. The row of a padding id is a row like any other there, also in a bag.
 func MaxNorm(max, p float64) Option {
 	return func(s *settings) { s.limited, s.maxNorm, s.norm = true, max, p }
@@ -133,7 +133,7 @@ func NewEmbedding(vocab, dim int, options ...Option) (*Embedding, error) {
 	if err := s.check(op, vocab); err != nil {
 		return nil, err
 	}
-	weight, err := check.NewTable(op, "vocab", vocab, dim)
+	weight, err := check.NewTable(op, "vocab", vocab, "dim", dim)
 	if err != nil {
 		return nil, err
 	}

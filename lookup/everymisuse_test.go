@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/rowvec/rowvec"
+	"github.com/rowvec/rowvec/internal/check"
 	"github.com/rowvec/rowvec/internal/isatest"
 	"github.com/rowvec/rowvec/internal/misuse"
 	"github.com/rowvec/rowvec/lookup"
@@ -711,6 +712,51 @@ func TestOverlapOfWhatIsWritten(t *testing.T) {
 	}
 	if !slices.Equal(before, weight.Data) {
 		t.Error("the table has changed")
+	}
+}
+
+// TestParametersAsGradients: parameters of the layer, and positions of a table that are none, are no gradients, nor are two parameters one.
+func TestParametersAsGradients(t *testing.T) {
+	const dim = 4
+	tokens, segments := must(lookup.FromMatrix(filled(5, dim))), must(lookup.FromMatrix(filled(2, dim)))
+	learned, sinusoidal := must(positional.LearnedFrom(filled(6, dim))), must(positional.NewSinusoidal(5, dim))
+	layer := must(lookup.NewLayer(tokens, learned, lookup.Segments(segments), lookup.LayerNorm(0)))
+	in, dOut := lookup.Sequence([]int{1, 2}).Types([]int{0, 1}), filled(2, dim)
+	tables := []string{"token table", "position table", "segment table", "norm weight", "norm bias"}
+	names := []string{"token gradient", "position gradient", "segment gradient", "norm weight gradient", "norm bias gradient"}
+	refuses := func(err error, want string) {
+		t.Helper()
+		if want = "rowvec: lookup." + want; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	for k, name := range names {
+		for j, table := range layer.Parameters() {
+			grads := layer.NewGradients()
+			if table.Value.Rows < grads[k].Rows {
+				continue
+			}
+			grads[k] = check.Window(table.Value, 0, grads[k].Rows, 0, dim)
+			before := slices.Clone(table.Value.Data)
+			refuses(layer.Backward(grads, in, dOut), "Layer.Backward: "+name+" overlaps "+tables[j])
+			refuses(layer.BackwardTrain(grads, in, dOut, 1), "Layer.BackwardTrain: "+name+" overlaps "+tables[j])
+			refuses(layer.ClearGradients(grads, in), "Layer.ClearGradients: "+name+" overlaps "+tables[j])
+			if !slices.Equal(before, table.Value.Data) {
+				t.Errorf("%s as %s: it has changed", tables[j], name)
+			}
+		}
+	}
+	refuses(tokens.Backward(tokens.Weight(), lookup.Sequence([]int{1, 2}), dOut), "Embedding.Backward: token gradient overlaps token table")
+	refuses(tokens.ClearGradient(tokens.Weight(), lookup.Sequence([]int{1, 2})), "Embedding.ClearGradient: token gradient overlaps token table")
+	refuses(must(lookup.NewLayer(tokens, sinusoidal)).Backward([]rowvec.Matrix{sinusoidal.Table()}, lookup.Sequence([]int{1, 2}), dOut),
+		"Layer.Backward: token gradient overlaps position table")
+
+	twice := must(lookup.NewLayer(tokens, nil, lookup.Segments(tokens)))
+	optimizers := must(twice.NewOptimizers(lookup.SGD{Rate: 1}))
+	before := slices.Clone(tokens.Weight().Data)
+	refuses(twice.StepTrain(optimizers, in, dOut, 1), "Layer.StepTrain: segment table overlaps token table")
+	if !slices.Equal(before, tokens.Weight().Data) || optimizers[0].Steps() != 0 {
+		t.Error("a step has been taken")
 	}
 }
 

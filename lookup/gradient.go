@@ -165,17 +165,58 @@ func (g *Gradient) SetDense(dense rowvec.Matrix) error {
 		}
 	}
 	g.Clear()
-	for i := range dense.Rows {
-		if row := dense.Row(i); touched(row) {
-			g.ids, g.values = append(g.ids, i), append(g.values, row...)
+	for lo := 0; lo < dense.Rows; lo += normBlock {
+		before := len(g.ids)
+		g.ids = touched(g.ids, dense, lo, min(lo+normBlock, dense.Rows))
+		for ids, n := g.ids[before:], 0; len(ids) > 0; ids = ids[n:] {
+			for n = 1; n < len(ids) && ids[n] == ids[n-1]+1 && dense.Stride == dense.Cols; n++ { // which are copied at once
+			}
+			g.values = append(g.values, dense.Data[ids[0]*dense.Stride:][:n*dense.Cols]...)
 		}
 	}
 	return nil
 }
 
-// touched reports whether a row of a dense gradient has an element other than zero.
-func touched(row []float32) bool {
-	return slices.ContainsFunc(row, func(x float32) bool { return x != 0 })
+// touchedElements is how many elements these have together, at least. On a Zen 4, ms of StepDense by SGD, one element after the other and so,
+// with so many of the rows touched, medians of 15 rounds in random order:
+//
+//	                none         1%           30%          all
+//	   60,000 x 768 21.2  8.59   20.7  8.55   28.5  13.3   18.4  19.1
+//	   30,000 x 300 4.43  1.81   4.54  1.87   7.46  4.12   3.93  3.96
+//	  200,000 x 32  3.95  2.21   4.30  3.09   4.95  4.14   2.35  2.30
+//	  500,000 x 16  5.70  3.25   6.50  3.74   9.53  8.18   4.29  3.80
+//	1,000,000 x 8   8.19  4.96   9.20  6.50   14.9  13.5   6.00  5.09
+const touchedElements = 128
+
+// touched appends to ids those of rows lo to hi-1 of a dense gradient, no more than normBlock, that have an element other than zero. Where
+// the first is one, that settles it, and of long rows behind each other where it is none their squares, which are exact in float64 and never 0.
+func touched(ids []int, dense rowvec.Matrix, lo, hi int) []int {
+	buffer := normBuffers.Get().(*[normBlock]float64)
+	defer normBuffers.Put(buffer)
+	for lo < hi {
+		n := 0
+		for lo+n < hi && dense.Data[(lo+n)*dense.Stride] == 0 {
+			n++
+		}
+		if n*dense.Cols >= touchedElements {
+			forward.SquaredNorms(buffer[:n], rows(dense, lo, lo+n), nil)
+			for i, sum := range buffer[:n] {
+				if sum != 0 {
+					ids = append(ids, lo+i)
+				}
+			}
+		} else {
+			for i := lo; i < lo+n; i++ {
+				if slices.ContainsFunc(dense.Row(i), func(x float32) bool { return x != 0 }) {
+					ids = append(ids, i)
+				}
+			}
+		}
+		for lo += n; lo < hi && dense.Data[lo*dense.Stride] != 0; lo++ {
+			ids = append(ids, lo)
+		}
+	}
+	return ids
 }
 
 // all returns all memory for values.

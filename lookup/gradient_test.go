@@ -660,6 +660,40 @@ func stepBags(t *testing.T) {
 	}
 }
 
+// TestTouched: a row of a dense gradient is touched by an element other than zero at any place, as small as it may be or no number, in
+// rows with a gap behind them, among any number of others.
+func TestTouched(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		for _, cols := range []int{1, 7, 16, 33} {
+			m := rowvec.Matrix{Rows: 700, Cols: cols, Stride: cols + 1, Data: make([]float32, 700*(cols+1))}
+			for i := range m.Data {
+				m.Data[i] = float32(math.Copysign(0, float64(i%3-1)))
+				if i%(cols+1) == cols {
+					m.Data[i] = 1 // the gap
+				}
+			}
+			var want []int
+			for k, i := range []int{0, 1, 255, 256, 257, 300, 512, 698, 699} {
+				want = append(want, i)
+				m.Row(i)[(k*5+cols-1)%cols] = []float32{math.SmallestNonzeroFloat32, 3, -math.SmallestNonzeroFloat32, float32(math.NaN()), math.MaxFloat32}[k%5]
+			}
+			g := must(lookup.NewGradient(m.Rows, cols))
+			try(g.SetDense(m))
+			if !slices.Equal(g.IDs(), want) {
+				t.Fatalf("%d columns: rows %v, want %v", cols, g.IDs(), want)
+			}
+			for k, i := range want {
+				if !slices.EqualFunc(g.Values().Row(k), m.Row(i), func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+					t.Errorf("%d columns: row %d is %v, want %v", cols, i, g.Values().Row(k), m.Row(i))
+				}
+			}
+			if try(g.SetDense(m)); !slices.Equal(g.IDs(), want) {
+				t.Errorf("%d columns: rows %v the second time, want %v", cols, g.IDs(), want)
+			}
+		}
+	})
+}
+
 // TestStepDense: it has the bits of SetDense and Step, with rows of zeros among the others, before and behind them, or none or all.
 func TestStepDense(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {

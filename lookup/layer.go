@@ -197,6 +197,7 @@ var (
 	gradientNames  = perParameter[string]{
 		"token gradient", "position gradient", "segment gradient", "norm weight gradient", "norm bias gradient",
 	}
+	tableNames = perParameter[string]{"token table", "position table", "segment table", "norm weight", "norm bias"}
 )
 
 // has reports whether parameter k is one of the layer's.

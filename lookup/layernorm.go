@@ -30,10 +30,10 @@ func (norm *normalisation) make(op string, dim int) (err error) {
 	if !(norm.epsilon >= 0 && norm.epsilon <= math.MaxFloat32) {
 		return check.Value(op, "epsilon of the norm", norm.epsilon, "a finite one of at least 0")
 	}
-	if norm.weight, err = check.NewTable(op, "rows of the norm", 1, dim); err != nil {
+	if norm.weight, err = check.NewTable(op, "rows of the norm", 1, "dim", dim); err != nil {
 		return err
 	}
-	norm.bias, err = check.NewTable(op, "rows of the norm", 1, dim)
+	norm.bias, err = check.NewTable(op, "rows of the norm", 1, "dim", dim)
 	for i := range norm.weight.Data {
 		norm.weight.Data[i] = 1
 	}

@@ -26,6 +26,9 @@ func NewNeighbours(queries, k int) (*Neighbours, error) {
 	if err := check.AtLeast(op, "k", k, 1); err != nil {
 		return nil, err
 	}
+	if err := check.AtMost(op, "queries", queries, mostNeighbours); err != nil {
+		return nil, err
+	}
 	if queries > 0 {
 		if err := check.AtMost(op, "k", k, mostNeighbours/queries); err != nil {
 			return nil, err
@@ -40,7 +43,7 @@ const mostNeighbours = pages.MaxBytes / 8
 // Of returns the neighbours of a query and their scores, fewer than K if there are no more. It panics if there is no such
 // query.
 func (n *Neighbours) Of(query int) (ids []int, scores []float32) {
-	if uint(query) >= uint(len(n.IDs)/n.K) {
+	if n.K < 1 || uint(query) >= uint(len(n.IDs)/n.K) {
 		panic("rowvec: no such query among the neighbours")
 	}
 	ids, scores = n.row(query)

@@ -227,7 +227,7 @@ func newOptimizer(op string, p Parameter, m Method, workers int) (*Optimizer, er
 		cols = 1
 	}
 	for range o.rule.states {
-		s, err := check.NewTable(op, "rows of the parameter", p.Value.Rows, cols)
+		s, err := check.NewTable(op, "rows of the parameter", p.Value.Rows, "columns of the parameter", cols)
 		if err != nil {
 			return nil, err
 		}
@@ -563,12 +563,7 @@ func (o *Optimizer) denseRows(lo, hi int) error {
 	buffer := atBuffers.Get().(*[atRows]int)
 	defer atBuffers.Put(buffer)
 	for ; lo < hi; lo += atRows {
-		ids := buffer[:0]
-		for i := lo; i < min(lo+atRows, hi); i++ {
-			if touched(o.grads.Row(i)) {
-				ids = append(ids, i)
-			}
-		}
+		ids := touched(buffer[:0], o.grads, lo, min(lo+atRows, hi))
 		if len(ids) == 0 {
 			continue
 		}

@@ -334,6 +334,20 @@ func TestRefresh(t *testing.T) {
 	dot.Refresh() // has nothing to do
 }
 
+// TestNeighboursOf: without room there is no query.
+func TestNeighboursOf(t *testing.T) {
+	for _, n := range []*lookup.Neighbours{{}, {K: -1, IDs: make([]int, 2)}, must(lookup.NewNeighbours(0, 3))} {
+		func() {
+			defer func() {
+				if r := fmt.Sprint(recover()); !strings.Contains(r, "no such query") {
+					t.Errorf("%+v: %v", n, r)
+				}
+			}()
+			n.Of(0)
+		}()
+	}
+}
+
 func TestSimilarityMisuse(t *testing.T) {
 	const dim = 2
 	e := must(lookup.NewEmbedding(10, dim))
@@ -345,7 +359,8 @@ func TestSimilarityMisuse(t *testing.T) {
 		"lookup.NewSimilarity: metric is Metric(-1), want cosine or dot":                      second(lookup.NewSimilarity(e, -1)),
 		"lookup.NewNeighbours: queries is -1, want at least 0":                                second(lookup.NewNeighbours(-1, 1)),
 		"lookup.NewNeighbours: k is 0, want at least 1":                                       second(lookup.NewNeighbours(0, 0)),
-		fmt.Sprintf("lookup.NewNeighbours: k is %d, want at most ", 1<<30):                    second(lookup.NewNeighbours(1<<30, 1<<30)),
+		fmt.Sprintf("lookup.NewNeighbours: k is %d, want at most ", 1<<30):                    second(lookup.NewNeighbours(1<<20, 1<<30)),
+		fmt.Sprintf("lookup.NewNeighbours: queries is %d, want at most ", math.MaxInt):        second(lookup.NewNeighbours(math.MaxInt, 1)),
 		"lookup.Similarity.Analogy: the metric is dot, want cosine":                           dot.Analogy(must(lookup.NewNeighbours(1, 1)), lookup.Batch([]int{1, 2, 3}, 3)),
 		"lookup.Similarity.Analogy: tokens of a question is 2, want 3":                        s.Analogy(must(lookup.NewNeighbours(1, 1)), lookup.Sequence([]int{1, 2})),
 		"lookup.Similarity.Analogy: len(dst.IDs) is 1, want 2":                                s.Analogy(must(lookup.NewNeighbours(1, 1)), lookup.Batch([]int{1, 2, 3, 1, 2, 3}, 3)),

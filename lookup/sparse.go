@@ -135,6 +135,9 @@ func (l *Layer) StepTrain(optimizers []*Optimizer, in Input, dOut rowvec.Matrix,
 			if o == other {
 				return &rowvec.OverlapError{Op: op, Dst: "optimizer of " + parameterNames[k], Src: "that of " + parameterNames[j]}
 			}
+			if l.has(j) && rowvec.Overlap(l.parameter(k), l.parameter(j)) { // a step for each would be two steps
+				return &rowvec.OverlapError{Op: op, Dst: tableNames[k], Src: tableNames[j]}
+			}
 		}
 		if !o.owns(l.parameter(k)) {
 			return check.Value(op, parameterNames[k]+" of the layer", "another one", "that of the optimizer")

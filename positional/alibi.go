@@ -28,7 +28,7 @@ func NewALiBi(heads int) (*ALiBi, error) {
 	if err := check.AtLeast(op, "heads", heads, 1); err != nil {
 		return nil, err
 	}
-	slopes, err := check.NewTable(op, "heads", heads, 1)
+	slopes, err := check.NewTable(op, "heads", heads, "", 1)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func NewGrid(height, width, dim int, options ...GridOption) (*Grid, error) {
 	if err := checkBase(op, g.base); err != nil {
 		return nil, err
 	}
-	table, err := check.NewTable(op, "class tokens + height*width", g.Limit(), dim)
+	table, err := check.NewTable(op, "class tokens + height*width", g.Limit(), "dim", dim)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func NewLearned(max, dim int, seed uint64) (*Learned, error) {
 	if err := check.AtLeast(op, "dim", dim, 1); err != nil {
 		return nil, err
 	}
-	table, err := check.NewTable(op, "max", max, dim)
+	table, err := check.NewTable(op, "max", max, "dim", dim)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func NewRelativeBias(heads, buckets, maxDistance int, bidirectional bool, seed u
 	if err := check.Room(op, "heads", heads, buckets); err != nil {
 		return nil, err
 	}
-	table, err := check.NewTable(op, "buckets", buckets, heads)
+	table, err := check.NewTable(op, "buckets", buckets, "heads", heads)
 	if err != nil {
 		return nil, err
 	}

@@ -189,7 +189,7 @@ func (l *Learned) ResizedGrid(prefix, fromHeight, fromWidth, toHeight, toWidth i
 }
 
 func (l *Learned) resized(op, rowsName string, r *Resize) (*Learned, error) {
-	table, err := check.NewTable(op, rowsName, r.To(), l.Dim())
+	table, err := check.NewTable(op, rowsName, r.To(), "dim", l.Dim())
 	if err != nil {
 		return nil, err
 	}

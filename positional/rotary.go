@@ -117,7 +117,7 @@ func NewRotary(dim int, options ...RotaryOption) (*Rotary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.table, err = check.NewTable(op, "length", r.length, dim); err != nil {
+	if r.table, err = check.NewTable(op, "length", r.length, "dim", dim); err != nil {
 		return nil, err
 	}
 	r.first = r.newTurns(f, 0)

@@ -104,7 +104,7 @@ func NewSinusoidal(length, dim int, options ...SinusoidalOption) (*Sinusoidal, e
 	if err := checkBase(op, settings.base); err != nil {
 		return nil, err
 	}
-	table, err := check.NewTable(op, "length", length, dim)
+	table, err := check.NewTable(op, "length", length, "dim", dim)
 	if err != nil {
 		return nil, err
 	}

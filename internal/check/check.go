@@ -128,10 +128,13 @@ func Apart(op, dstName string, dst rowvec.Matrix, srcName string, src rowvec.Mat
 	return nil
 }
 
-// NewTable is rowvec.NewMatrix on huge pages, for what keeps it, and with an error that speaks of the caller's argument.
-func NewTable(op, rowsName string, rows, cols int) (rowvec.Matrix, error) {
+// NewTable is rowvec.NewMatrix on huge pages, for what keeps it, and with an error that speaks of the caller's arguments.
+func NewTable(op, rowsName string, rows int, colsName string, cols int) (rowvec.Matrix, error) {
 	m, err := rowvec.NewMatrix(rows, cols)
 	if shape := (*rowvec.ShapeError)(nil); errors.As(err, &shape) {
+		if shape.What == "cols" {
+			rowsName = colsName
+		}
 		shape.Op, shape.What = op, rowsName
 	}
 	pages.Advise(m.Data)
