@@ -194,8 +194,8 @@ func rowsIn(m rowvec.Matrix) int {
 // order, and no others: of shape [Rows, Cols], also behind dimensions of 1, as vision transformers have their positions, or
 // with fewer than two dimensions and as many elements where the matrix has a single row or column. What lies between rows is
 // left alone. Of F32 all bits are kept; BF16 and F16, all of whose numbers a float32 can be, become such, NaN with their
-// signs and payloads. It is stricter than the reference implementation: a header is nothing but what the format has, so that no field of a
-// tensor is one more, no metadata are null and no spaces come first.
+// signs and payloads. It is stricter than the reference implementation: a header is nothing but what the format has, so that a tensor
+// has no further fields, metadata are not null and no spaces come first.
 //
 // Everything is checked before the first element is changed, also the checksum, if the file has one, by a first pass over
 // all of its data, and of its metadata: after a FormatError nothing has changed. A file that changes, or that cannot be read
