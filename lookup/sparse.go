@@ -110,9 +110,11 @@ func backwardSparse(
 // them, by the optimizers of NewOptimizers or others of these parameters, in their order, each of its own. The step is that of
 // ForwardTrain. What Optimizer.StepBatch says goes for each of them, but that rows of which elements are dropped are all added up first;
 // the gradients are those of the tables as they were before, and all is checked before the first table is changed. Large steps are shared
-// by as many workers as the optimizer of the tokens has. Two parameters that learn and share memory are an OverlapError. On a Xeon, passes over 128 to 8,192 Zipf ids of 50,257 x 768 with learned
-// positions took 0.51 to 0.89 of the time that they take with gradients, with dropout 0.78 to 0.96, and with segments and LayerNorm too
-// 0.71 to 0.90; of 1,000,000 x 64 0.95 to 0.99 (BenchmarkStepTrain).
+// by as many workers as the optimizer of the tokens has. Two parameters that learn and share memory are an OverlapError.
+//
+// On a Xeon, passes over 128 to 8,192 Zipf ids of 50,257 x 768 with learned positions took 0.51 to 0.89 of the time that they take with
+// gradients, with dropout 0.78 to 0.96, and with segments and LayerNorm too 0.71 to 0.90; of 1,000,000 x 64 0.95 to 0.99
+// (BenchmarkStepTrain).
 func (l *Layer) StepTrain(optimizers []*Optimizer, in Input, dOut rowvec.Matrix, step uint64) error {
 	const op = "lookup.Layer.StepTrain"
 	all, err := assign(op, l, "len(optimizers)", optimizers)
