@@ -21,7 +21,7 @@
 //
 // Errors are those of package rowvec: IndexError for an id outside [0, Vocab), a type that no segment has or, of those that
 // At gives, a position beyond the limit; ShapeError for sizes and lengths that do not fit, such as that of a sequence which
-// goes beyond the limit; OverlapError for a destination that shares memory with an input, or a gradient that does with a table;
+// goes beyond the limit; OverlapError for a destination that shares memory with an input, or a dense gradient that does with a parameter;
 // and ValueError for whatever else is wrong with an argument or an option. All of them name the method. Files have FormatError, and
 // gradients NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types, positions or offsets that
 // another goroutine has changed during the call, and errors of Positions of the caller's own leave part of the destination written.
