@@ -268,6 +268,7 @@ GLOBL lanes<>(SB), RODATA|NOPTR, $16
 // for i := range rows { for c := range cols { dst[i][c] = scale*src[numbers[i]][c], or 0 if random(row+numbers[i], c) < threshold } }
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-8
 	MOVD a+0(FP), R0
+	MOVD ZR, R21
 	MOVD dropoutArgs_dst(R0), R2
 	MOVD dropoutArgs_rows(R0), R3
 	MOVD dropoutArgs_numbers(R0), R4
@@ -301,7 +302,6 @@ pair:
 	FROM(16, R1)
 	FROM(8, R19)
 	MOVD dropoutArgs_ids(R0), R13
-	MOVD ZR, R21
 	CBZ  R13, found
 	NEXT(R21)
 	NEXT(R22)
@@ -352,7 +352,6 @@ rows:
 	DROPOUT_ROW(V22, V20)
 	FROM(8, R1)
 	MOVD dropoutArgs_ids(R0), R13
-	MOVD ZR, R21
 	CBZ  R13, oneFound
 	NEXT(R21)
 oneFound:
