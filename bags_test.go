@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/forward"
@@ -91,6 +92,30 @@ func compareBagsOf[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagL
 
 	kernels.BagMax(want, table, ids, offsets)
 	check("BagMax", rowvec.BagMax(dst, table, ids, offsets), want)
+
+	got, dots := make([]float32, n), make([]float32, n)
+	kernels.BagDots(dots, dst, table, ids, offsets)
+	part := 0 // bags to do alone, with the ids of the others behind theirs, and then these
+	for _, bags := range []int{s.bags / 2, s.bags - s.bags/2} {
+		own, a := slices.Clone(offsets[part:part+bags+1]), dst
+		first, end := own[0], own[bags]
+		for b := range own {
+			own[b] -= first
+		}
+		a.Rows, a.Data = bags, dst.Data[min(part*dst.Stride, len(dst.Data)):]
+		part += bags
+		if first == end {
+			continue
+		}
+		if done := forward.BagDots(got[first:end], forward.Bags{
+			A: a, Table: table, IDs: unsafe.Pointer(&ids[first]), Wide: unsafe.Sizeof(ids[0]) == 8, Offsets: own, More: n - end, Follows: first > 0,
+		}); done != end-first {
+			t.Fatalf("BagDots %v: %d of %d dot products are done", s, done, end-first)
+		}
+	}
+	if d := diff(got, dots, false); d != "" {
+		t.Fatalf("BagDots %v: %s", s, d)
+	}
 }
 
 func TestBagsEveryDim(t *testing.T) {

@@ -26,6 +26,13 @@ func init() {
 	forward.AddProduct = addProduct
 	forward.DotsAll = dotsAllOf
 	forward.SquaredNorms = squaredNorms
+	forward.BagDots = func(dst []float32, b forward.Bags) int {
+		h := &hint{more: b.More, follows: b.Follows}
+		if b.Wide {
+			return bagDots(dst, &b.A, &b.Table, unsafe.Slice((*uint64)(b.IDs), len(dst)), b.Offsets, h)
+		}
+		return bagDots(dst, &b.A, &b.Table, unsafe.Slice((*uint32)(b.IDs), len(dst)), b.Offsets, h)
+	}
 	forward.BagMaxBackward = func(dst, table Matrix, ids []int, both Matrix, bags []int, read bool) int {
 		h := hint{}
 		if read {

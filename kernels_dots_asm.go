@@ -262,6 +262,40 @@ func (d dotArgs) doRows(rows, height int) {
 	}
 }
 
+// bagDots has each bag go over its own rows, and rows of the bags behind it prefetched meanwhile, as many as it has itself.
+func bagDots[I ID](dst []float32, a, table *Matrix, ids []I, offsets []int, h *hint) int {
+	if isa.Active() == isa.Portable || a.Cols < dotColumns() || a.Cols > longElements || len(ids) == 0 || a.Rows == 0 {
+		return kernels.BagDots(dst, *a, *table, ids, offsets)
+	}
+	race.ReadRows(table, ids)
+	race.Read(unsafe.SliceData(offsets), len(offsets))
+	all := Matrix{Rows: 1, Cols: len(dst), Data: dst, Stride: len(dst)}
+	d := dotArgs{table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), rows: 1}
+	d.prepare(&all, a, table, len(ids))
+	fetch(table, ids, d.ahead, h)
+	d.wide, d.limit = wide(ids), idLimit[I](table.Rows)
+	group := dotGroup()
+	most := max(1, min(chunkElements/d.cols, chunkRows)/group) * group // rows of one call
+	next := offsets[0]
+	for b := range a.Rows {
+		end := offsets[b+1]
+		if next < 0 || end < next || end > len(ids) {
+			return -1
+		}
+		d.a = &a.Data[b*a.Stride]
+		for next < end {
+			n := min(end-next, most)
+			d.dst, d.ids = &dst[next], unsafe.Pointer(&ids[next])
+			d.n, d.readable = n, min(len(ids)+h.more-next, d.ahead+n)
+			if d.do() < n {
+				return next + d.n
+			}
+			next += n
+		}
+	}
+	return next
+}
+
 // longDots sets column j of dst to the dot products of the rows of a with row id of table, in pieces.
 func longDots(dst *Matrix, j int, a, table *Matrix, id int) {
 	y := table.Data[id*table.Stride:][:a.Cols]

@@ -584,6 +584,24 @@ func kernelTable[I, P rowvec.ID]() []safe {
 				func() { kernels.BagMaxBackward(dst, table, ids, maxima, left, bags) },
 			}
 		}},
+		{"forward.BagDots", true, less, func(m *memory, s extent) kernel {
+			offsets := m.offsets(s.n, mixed)
+			a, table := m.matrix(read, len(offsets)-1, s.dim, 3*s.gap), m.table(read, s.rows, s.dim, s.gap)
+			ids, dst := list[uint32](m, s.n, table.Rows), m.vector(written, s.n)
+			return kernel{
+				func() error {
+					if s.n == 0 {
+						return nil // layers have ids
+					}
+					b := forward.Bags{A: a, Table: table, IDs: unsafe.Pointer(&ids[0]), Offsets: offsets}
+					if done := forward.BagDots(dst, b); done != s.n {
+						return fmt.Errorf("%d of %d dot products are done", done, s.n)
+					}
+					return nil
+				},
+				func() { kernels.BagDots(dst, a, table, ids, offsets) },
+			}
+		}},
 		{"forward.AddProduct", false, chunk, product(false)},
 		{"forward.AddProduct transposed", false, chunk, product(true)},
 		{"forward.SquaredNorms", false, chunk, func(m *memory, s extent) kernel {

@@ -226,6 +226,15 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 					at("what is left of maxima", &both.Row(0)[cols], isWritten), at("bags[0]", &bags[0], isRead), at("bags[3]", &bags[3], isRead),
 				})
 		},
+		"BagDots": func() (func() error, []spot) {
+			a, table, ids, offsets, dst := m(), m(), []uint32{1, 3, 1, 3}, []int{0, 1, 3, 3, 4}, make([]float32, 4)
+			return func() error {
+					forward.BagDots(dst, forward.Bags{A: a, Table: table, IDs: unsafe.Pointer(&ids[0]), Offsets: offsets})
+					return nil
+				}, all(corners("a", a, isRead), chosen("table", table, isRead), vector("dst", dst, isWritten), []spot{
+					at("ids[0]", &ids[0], isRead), at("ids[3]", &ids[3], isRead), at("offsets[0]", &offsets[0], isRead), at("offsets[4]", &offsets[4], isRead),
+				})
+		},
 		"LayerNorm": func() (func() error, []spot) {
 			dst, src, gamma, beta := m(), m(), make([]float32, cols), make([]float32, cols)
 			return func() error { return rowvec.LayerNorm(dst, src, gamma, beta, 1) },

@@ -92,6 +92,7 @@ func runBags[I ID](dst, table *Matrix, ids []I, offsets []int) map[string]int {
 		"weighted": bagSum(dst, table, ids, offsets, make([]float32, len(ids)), ofOne),
 		"bagMean":  bagMean(dst, table, ids, offsets, ofOne),
 		"bagMax":   bagMax(dst, table, ids, offsets, ofOne),
+		"bagDots":  bagDots(make([]float32, len(ids)), dst, table, ids, offsets, &hint{}),
 	}
 }
 

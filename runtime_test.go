@@ -254,9 +254,13 @@ func longCalls(n int) map[string]func() error {
 		"many heads": func() error {
 			return rowvec.Rotate(one, one, rowvec.Rotation{Heads: n >> 7, Interleaved: true}, turns, 0, 1)
 		},
-		"BagSum":      func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
-		"BagMean":     func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
-		"BagMax":      func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows
+		"BagSum":  func() error { return rowvec.BagSum(few, table, many, []int{0, 5, len(many)}, nil) },
+		"BagMean": func() error { return rowvec.BagMean(few, table, many, []int{0, 5, len(many)}) },
+		"BagMax":  func() error { return rowvec.BagMax(sum, one, ids[:2], []int{0, 2}) }, // long rows
+		"BagDots": func() error {
+			forward.BagDots(x[:len(many)], forward.Bags{A: few, Table: table, IDs: unsafe.Pointer(&many[0]), Offsets: []int{0, 5, len(many)}})
+			return nil
+		},
 		"empty bags":  func() error { return rowvec.BagSum(thin, table1, ids[:1], empty, nil) },
 		"DotsAll":     func() error { return rowvec.DotsAll(scores, table, rows) },
 		"long dots":   func() error { return rowvec.DotsAll(product, sum, one) },

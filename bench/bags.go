@@ -57,6 +57,29 @@ var bagKernels = []kernel{
 	},
 }
 
+// bagWeights is the gradient of weights, of which there is one for each id: its row by that of the gradient of its bag.
+func bagWeights() *kernel {
+	return &kernel{
+		name:   "BagWeights",
+		bytes:  func(s shape) int { return s.ids*(8+4*s.dim) + s.bags()*(8+4*s.dim) },
+		bags:   true,
+		weighs: true,
+		naive: func(m *memory, ids []int32) {
+			for b := range m.rows.Rows {
+				first, end := m.offsets[b], m.offsets[b+1]
+				naiveDots(m.weights[first:end], m.rows.Row(b), m.table.Data, ids[first:end], m.table.Cols)
+			}
+		},
+		peers: []peer{{name: "vek32 Dot", run: func(m *memory, ids []int32) {
+			for b := range m.rows.Rows {
+				for i := m.offsets[b]; i < m.offsets[b+1]; i++ {
+					m.weights[i] = vek32.Dot(m.rows.Row(b), m.table.Row(int(ids[i])))
+				}
+			}
+		}}},
+	}
+}
+
 // bagBytes counts, for each id, itself and its row read, and for each bag its offset read and its output written.
 func bagBytes(s shape) int { return s.ids*(4+4*s.dim) + s.bags()*(8+4*s.dim) }
 

@@ -191,6 +191,29 @@ var contests = []contest{
 		team:   bagger(lookup.Max), layer: "rowvec Bag.Forward",
 	},
 	{
+		title: "BagWeights, the gradient of the weights of bags", kernel: bagWeights(), unit: "id", units: perID,
+		shapes: []shape{
+			{vocab: 1000000, dim: 64, ids: 8192, seq: 1, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+			{vocab: 1000000, dim: 128, ids: 8190, seq: 10, dist: "uniform", cache: "cold"},
+			{vocab: 50257, dim: 768, ids: 4100, seq: 10, dist: "uniform", cache: "cold"},
+			{vocab: 10000, dim: 64, ids: 8190, seq: 10, dist: "uniform", cache: "held"},
+		},
+		out:  func(m *memory) []float32 { return m.weights },
+		near: 1e-4,
+		team: func(m *memory, workers int) (func(ids []int32) error, error) {
+			e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+			if err != nil {
+				return nil, err
+			}
+			b, err := lookup.NewBag(e, lookup.Sum)
+			return func(ids []int32) error {
+				clear(m.weights) // which it adds to
+				return b.BackwardWeights(m.weights, lookup.Ragged(ids, m.offsets), m.rows)
+			}, err
+		},
+	},
+	{
 		title: "LayerNorm", kernel: kernelOf("LayerNorm"), unit: "row", units: perID,
 		shapes: []shape{{dim: 768, ids: 32, cache: "warm"}, {dim: 768, ids: 2048, cache: "warm"}, {dim: 768, ids: 32768, cache: "cold"}},
 		out:    func(m *memory) []float32 { return m.rows.Data },

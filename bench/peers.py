@@ -127,6 +127,7 @@ class Job:
             "BagSumWeighted": ({**bag, "weights": (self.ids,)}, "rows", False, bags),
             "BagMean": (bag, "rows", False, bags),
             "BagMax": (bag, "rows", False, bags),
+            "BagWeights": ({**bag, "weights": (self.ids,)}, "weights", False, bag_weights),
             "LayerNorm": ({"table": per_id, "rows": per_id, "affine": (4, self.dim)}, "rows", False, norms),
             "Nearest": ({"table": per_token, "rows": per_id, "found": (self.ids, min(self.vocab, FOUND))},
                         "found", False, searches),
@@ -983,6 +984,30 @@ def bags(job, lib, v):
                 torch.index_select(table, 0, ids, out=chosen)
                 torch.amax(by_bag, 1, out=rows)
         yield "torch index_select, amax", loop
+
+
+def bag_weights(job, lib, v):
+    """The dot product of each row and of that of its bag, in rows, where the gradient is."""
+    table, rows, chosen, seq = v.table, v.rows, v.chosen, job.seq
+    by_bag, per_bag = chosen.reshape(-1, seq, job.dim), v.weights.reshape(-1, seq)
+    if lib is np:
+        def loop(lists):
+            for ids in lists:
+                table.take(ids, 0, chosen, "clip")
+                np.einsum("bsd,bd->bs", by_bag, rows, out=per_bag)
+        yield "NumPy take, einsum", loop
+        return
+
+    def multiply(lists):
+        for ids in lists:
+            torch.index_select(table, 0, ids, out=chosen)
+            torch.bmm(by_bag, rows.unsqueeze(2), out=per_bag.unsqueeze(2))
+    yield "torch index_select, bmm", multiply
+    backward = getattr(torch, "_embedding_bag_per_sample_weights_backward", None)  # what autograd has do it
+    if backward:
+        starts = torch.arange(0, job.ids, seq)
+        bag_of = torch.arange(job.ids) // seq
+        yield "torch embedding_bag, backward", each(lambda ids: backward(rows, table, ids, starts, bag_of, 0))
 
 
 def load(name, missing):

@@ -369,6 +369,7 @@ func TestPeersFail(t *testing.T) {
 		{"TrainingBagsSGD/.*uniform", `np.add.reduce(v.chosen`, `np.maximum.reduce(v.chosen`, "NumPy, row by row has"},
 		{"BagSum/", `np.add.reduce(by_bag`, `np.add.reduce(by_bag[:, :1]`, "NumPy take, reduce has"},
 		{"BagMax/", `np.maximum.reduce(`, `np.minimum.reduce(`, "NumPy take, reduce has"},
+		{"BagWeights/", `np.einsum("bsd,bd->bs", by_bag`, `np.einsum("bsd,bd->bs", by_bag[:, ::-1]`, "NumPy take, einsum has"},
 	} {
 		status, _, errs := runSmallPeers("-match", x.match, "-python", pythonThat(t, path, hide("torch"), x.old, x.new))
 		if status != 1 || !strings.Contains(errs, x.want) {

@@ -110,6 +110,29 @@ func BagMaxBackward[I, B ID](dst, table Matrix, ids []I, maxima, left Matrix, ba
 	return len(ids)
 }
 
+// BagDots sets dst[i] to the dot product of row ids[i] of table and the row of a of the bag that position i is in, in the order that Dots
+// has: the gradient of the weights of BagSum, where a is the gradient of its result. a has a row for each bag, and dst one element for
+// each id. It returns what BagSum does.
+func BagDots[I ID](dst []float32, a, table Matrix, ids []I, offsets []int) (done int) {
+	plain(&a, a.Rows, table.Cols)
+	plain(&table, table.Rows, table.Cols)
+	dst = dst[:len(ids)]
+	for b := range a.Rows {
+		first, end := bag(offsets, b, done, len(ids))
+		if end < 0 {
+			return -1
+		}
+		for done = first; done < end; done++ {
+			id := ids[done]
+			if outside(id, table.Rows) {
+				return done
+			}
+			dst[done] = dot(row(&a, b), row(&table, int(id)))
+		}
+	}
+	return done
+}
+
 // bag returns where bag b begins, which is next unless it is the first, and where it ends: -1 if that is in front of its
 // beginning or behind the last of n ids. An offset may have changed since it was checked, and so each is read once.
 func bag(offsets []int, b, next, n int) (first, end int) {

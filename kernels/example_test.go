@@ -99,6 +99,15 @@ func ExampleBagMaxBackward() {
 	// Output: [0 0 0.5 -3 0 0] [0 0]
 }
 
+// The gradient of each weight of a weighted sum.
+func ExampleBagDots() {
+	dst := make([]float32, 3)
+	gradient := kernels.Matrix{Rows: 2, Cols: 2, Data: []float32{1, -1, 0.5, 0}, Stride: 2}
+	kernels.BagDots(dst, gradient, exampleTable(), []int{2, 1, 2}, []int{0, 2, 3})
+	fmt.Println(dst)
+	// Output: [-1 -1 10]
+}
+
 // Two sequences of two tokens: the gradients of each position are added up.
 func ExampleAddBatches() {
 	grad := kernels.Matrix{Rows: 2, Cols: 1, Data: make([]float32, 2), Stride: 1}

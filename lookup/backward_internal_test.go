@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -189,6 +190,49 @@ func TestSharesChanged(t *testing.T) {
 			}
 			if grad.Row(id)[0] != want {
 				t.Errorf("row %d is %v, want %v", id, grad.Row(id)[0], want)
+			}
+		}
+	}
+}
+
+// TestBagWeightsOfChangedOffsets: a worker whose offsets have changed since the check ends, by an error where one bag begins in front of
+// another's end, and adds to no weight of another worker.
+func TestBagWeightsOfChangedOffsets(t *testing.T) {
+	const dim, n = 24, 900
+	e, err := NewEmbedding(10, dim, Workers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bag, _ := NewBag(e, Sum)
+	for _, c := range []struct {
+		offsets []int // of the bags of the worker
+		fails   bool
+	}{
+		{[]int{100, 200, 500, 600, 800}, false},
+		{[]int{100, 90, 95, 600, 800}, true},
+		{[]int{100, 200, 190, 195, 800}, true},
+		{[]int{100, 200, -1, 600, 800}, false}, // begins in front of the ids, and so with their first, when all has been done
+		{[]int{100, 200, math.MinInt, 600, 800}, false},
+		{[]int{100, 200, 850, 600, 800}, false},
+		{[]int{100, 200, math.MaxInt, 600, 800}, false},
+		{[]int{200, 200, 150, 180, 800}, true},
+		{[]int{800, 200, 500, 600, 100}, false}, // nothing is left
+		{append(slices.Repeat([]int{500}, windowBags-1), 300, 400, 800), true},
+	} {
+		bags := len(c.offsets) - 1
+		offsets := slices.Concat([]int{0}, c.offsets, []int{n})
+		dOut, _ := rowvec.NewMatrix(bags+2, dim)
+		for i := range dOut.Data {
+			dOut.Data[i] = 1
+		}
+		got := make([]float32, n)
+		p := weightPass{bag: bag, in: Ragged(make([]int32, n), offsets), dOut: dOut, dWeights: got}
+		if err := p.part(1, 1+bags); errors.Is(err, rowvec.ErrChanged) != c.fails {
+			t.Errorf("offsets %v: %v", c.offsets, err)
+		}
+		for i, x := range got {
+			if x != 0 && (i < c.offsets[0] || i >= c.offsets[bags]) {
+				t.Fatalf("offsets %v: weight %d has a gradient", c.offsets, i)
 			}
 		}
 	}

@@ -415,55 +415,46 @@ var weightPasses = sync.Pool{New: func() any {
 	return p
 }}
 
-// part does bags lo to hi-1. Rows of a table that no cache holds are looked up some at a time, which prefetches those to come, and are in
-// one when it is the turn of their bags. On a Xeon, ns per id without that and so: 1,000,000 x 128 in bags of one 367 and 130, in bags of
-// 50 79 and 65, 100,000 x 64 in bags of 10 48 and 31, 50,257 x 768 386 and 288.
+// part does bags lo to hi-1, some ids at a time.
 func (p *weightPass) part(lo, hi int) error {
-	e, dim := p.bag.tokens, p.bag.Dim()
-	most, cached, space := windowBags, cached(e.Vocab(), e.Dim()), []float32(nil)
-	if !cached {
-		most = max(1, min(most, scratchElements/dim))
-		scratch := scratchOf(most * dim)
-		defer scratches.Put(scratch)
-		space = *scratch
-	}
-	first, end := p.in.sequenceSpan(lo)
+	w := dotWindows.Get().(*dotWindow)
+	defer dotWindows.Put(w)
+	e := p.bag.tokens
+	first, _ := p.in.sequenceSpan(lo)
 	_, last := p.in.sequenceSpan(hi - 1)
-	var dots [windowBags]float32
-	for bag := lo; first < last; {
-		n := min(most, last-first)
-		r := forward.Rows{Table: e.weight}
-		if !cached {
-			r.Dst = rowvec.Matrix{Rows: n, Cols: dim, Data: space[:n*dim], Stride: dim}
-			if err := p.in.ids.slice(first, first+n).forward(&r, last-first-n); err != nil {
-				return err
+	for bag, begin := lo, first; first < last; {
+		n, bags, done := 0, 0, 0 // what the window has, and how many of its bags end in it
+		for ; bag+bags < hi && bags < windowBags && n < windowBags; bags++ {
+			_, end := p.in.sequenceSpan(bag + bags)
+			n = min(end, last, first+windowBags) - first
+			w.offsets[bags+1] = n
+			if end == first+n {
+				done++
 			}
 		}
-		for behind := first + n; first < behind; {
-			for first >= end {
-				if bag++; bag == hi {
-					return rowvec.ErrChanged
-				}
-				_, end = p.in.sequenceSpan(bag)
-			}
-			count, at := min(end, behind)-first, first+n-behind
-			dst := rowvec.Matrix{Rows: 1, Cols: count, Data: dots[:count], Stride: count}
-			var err error
-			if cached {
-				err = p.in.ids.slice(first, first+count).dots(dst, rows(p.dOut, bag, bag+1), e.weight)
-			} else {
-				err = rowvec.DotsAll(dst, rows(p.dOut, bag, bag+1), rows(r.Dst, at, at+count))
-			}
-			if err != nil { // all has been checked
-				return rowvec.ErrChanged
-			}
-			for i, x := range dst.Data {
-				if e.padding < 0 || p.in.ids.at(first+i) != e.padding {
-					p.dWeights[first+i] += x
-				}
-			}
-			first += count
+		if bags == 0 || n < 0 {
+			return rowvec.ErrChanged
 		}
+		dots := w.dots[:n]
+		if err := p.in.ids.slice(first, first+n).bagDots(dots, forward.Bags{
+			A: rows(p.dOut, bag, bag+bags), Table: e.weight, Offsets: w.offsets[:bags+1], More: last - first - n, Follows: first > begin,
+		}); err != nil {
+			return err
+		}
+		for i, x := range dots {
+			if e.padding < 0 || p.in.ids.at(first+i) != e.padding {
+				p.dWeights[first+i] += x
+			}
+		}
+		first, bag = first+n, bag+done
 	}
 	return nil
 }
+
+// dotWindow is what one call of a kernel does of dot products; it is used again.
+type dotWindow struct {
+	dots    [windowBags]float32
+	offsets [windowBags + 1]int
+}
+
+var dotWindows = sync.Pool{New: func() any { return new(dotWindow) }}

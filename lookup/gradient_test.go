@@ -253,6 +253,46 @@ func TestBagWeightsAdd(t *testing.T) {
 	compare(t, "weights", got, want)
 }
 
+// TestBagWeightsOfManyBags has more ids and more bags than one call of a kernel does, each of which ends in front of a bag, in one and behind
+// one, from a table that rows are prefetched of and from one in cache.
+func TestBagWeightsOfManyBags(t *testing.T) {
+	defer tuning.Lower()()
+	isatest.Each(t, func(t *testing.T) {
+		for name, sizes := range map[string][]int{
+			"one by one": slices.Repeat([]int{1}, 600), "up to the end": {256, 256, 3}, "one less": {255, 257, 1, 255, 2}, "long": {700, 0, 0, 5, 1000},
+			"empty": append(make([]int, 600), 1), "between empty": slices.Concat([]int{3}, make([]int, 300), []int{300}, make([]int, 255), []int{7, 0, 0}),
+			"of all sizes": {0, 1, 2, 3, 4, 5, 7, 11, 0, 130, 100, 0, 90, 300},
+		} {
+			const dim = 20
+			ids, offsets := []uint32(nil), []int{0}
+			for b, size := range sizes {
+				for i := range size {
+					ids = append(ids, uint32((i*7+b)%vocab))
+				}
+				offsets = append(offsets, len(ids))
+			}
+			dOut, want := fill(newMatrix(t, len(sizes), dim), 2), newMatrix(t, 1, len(ids))
+			for _, rows := range []int{vocab, 70_000} {
+				for _, workers := range []int{1, 2, 5} {
+					e := must(lookup.FromMatrix(fill(newMatrix(t, rows, dim), 1), lookup.Workers(workers)))
+					clear(want.Data)
+					for b := range sizes {
+						a, own := dOut, ids[offsets[b]:offsets[b+1]]
+						a.Rows, a.Data = 1, dOut.Row(b)
+						dst := rowvec.Matrix{Rows: 1, Cols: len(own), Data: want.Data[offsets[b]:], Stride: len(own)}
+						kernels.Dots(dst, a, e.Weight(), own)
+					}
+					got := newMatrix(t, 1, len(ids))
+					if err := must(lookup.NewBag(e, lookup.Sum)).BackwardWeights(got.Data, lookup.Ragged(ids, offsets), dOut); err != nil {
+						t.Fatal(err)
+					}
+					compare(t, fmt.Sprintf("%s, %d rows, %d workers", name, rows, workers), got, want)
+				}
+			}
+		}
+	})
+}
+
 // TestMaxNorm: whatever looks rows up scales those above the limit by max/(norm+1e-7), of a frozen table and with weights too. The
 // 1e-7 decides some of the bits.
 func TestMaxNorm(t *testing.T) {

@@ -164,6 +164,18 @@ func (v view) dots(dst, a, table rowvec.Matrix) error {
 	return rowvec.Dots(dst, a, table, as[uint32](v))
 }
 
+// bagDots has a kernel do the dot products of bags, of which it adds the ids: see forward.
+func (v view) bagDots(dst []float32, b forward.Bags) error {
+	if v.n == 0 {
+		return nil
+	}
+	b.IDs, b.Wide = v.first, v.wide()
+	if forward.BagDots(dst, b) < v.n {
+		return rowvec.ErrChanged
+	}
+	return nil
+}
+
 // has reports whether id is among the ids.
 func (v view) has(id int) bool {
 	if v.wide() {

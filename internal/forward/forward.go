@@ -77,6 +77,19 @@ var SquaredNorms func(dst []float64, m kernels.Matrix, next []float32)
 // read, unless they are more than a cache holds. All has been checked.
 var BagMaxBackward func(dst, table kernels.Matrix, ids []int, both kernels.Matrix, bags []int, read bool) (done int)
 
+// Bags are the ids of bags, which go by with rows of a table.
+type Bags struct {
+	A, Table kernels.Matrix // A has a row for each bag
+	IDs      unsafe.Pointer // of uint32, or uint64 if they are Wide; there are some
+	Wide     bool
+	Offsets  []int // where bags begin and end among the ids
+	More     int   // ids behind them, which may be read: what they choose comes next
+	Follows  bool  // as of Rows
+}
+
+// BagDots is kernels.BagDots, with a result for each id. All has been checked but offsets, which may have changed since.
+var BagDots func(dst []float32, b Bags) (done int)
+
 // DotsAll is rowvec.DotsAll with rows that are a part of a table of so many elements.
 var DotsAll func(dst, a, table kernels.Matrix, size int) error
 
