@@ -262,7 +262,18 @@ func (d dotArgs) doRows(rows, height int) {
 	}
 }
 
-// bagDots has each bag go over its own rows, and rows of the bags behind it prefetched meanwhile, as many as it has itself.
+// bagDots has each bag go over its own rows, and rows of the bags behind it prefetched meanwhile, as many as it has itself. On a Zen 4, ns per
+// id by a call of Dots for each bag, with rows gathered first where no cache holds the table, and so, in bags of 1, 2, 10 and 50, medians of 31
+// interleaved rounds:
+//
+//	                            AVX-512                                  AVX2
+//	   10,000 x 64    116  30   60  17   20 9.2  9.5 7.5    109  30   56  16   21 9.5   10 7.6
+//	1,000,000 x 64    158  50   85  32   34  24   22  22    152  47   81  29   35  24   24  22
+//	1,000,000 x 128   200 110  116  53   62  40   42  34    182  76  110  45   63  43   51  39
+//	   50,257 x 768   392 243  322 224  212 154  238 199    414 166  341 172  269 168  245 155
+//
+// A kernel of one row of the table and one of a at a time, with the bag of each id in a list, took 0.54 to 0.73 of that for bags of 1 with
+// AVX-512, but 0.66 to 1.2 for those of 2 and 1.0 to 1.4 for longer ones, and AVX2 has it 0.6 to 1.4 for bags of 1.
 func bagDots[I ID](dst []float32, a, table *Matrix, ids []I, offsets []int, h *hint) int {
 	if isa.Active() == isa.Portable || a.Cols < dotColumns() || a.Cols > longElements || len(ids) == 0 || a.Rows == 0 {
 		return kernels.BagDots(dst, *a, *table, ids, offsets)
