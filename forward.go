@@ -1,6 +1,7 @@
 package rowvec
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/forward"
@@ -209,6 +210,35 @@ func addProductPlain(dst, a, src Matrix, transposed bool) {
 			}
 		}
 	}
+}
+
+// touchedColumns is up to how many columns rows of a table that no cache holds are read in front of their dot products in plain Go: a loop
+// over products has memory wait for one row after the other. On a Zen 4, ns per id without and so, in bags of 10, medians of 31 interleaved
+// rounds: 1,000,000 x 16 88 and 38, x 64 194 and 71, x 128 285 and 139.
+const touchedColumns = 256
+
+// bagDotsPlain is bagDots in plain Go, for as many ids as a first-level or second-level cache holds such rows of.
+func bagDotsPlain[I ID](dst []float32, a, table *Matrix, ids []I, offsets []int) int {
+	if table.Cols <= touchedColumns && extent(table) > tuning.CachedBytes/4 {
+		touchRows(table, ids)
+	}
+	return kernels.BagDots(dst, *a, *table, ids, offsets)
+}
+
+// touchRows reads a number of each line of the rows, and returns what keeps the compiler from leaving that out.
+//
+//go:noinline
+func touchRows[I ID](table *Matrix, ids []I) (bits uint32) {
+	for _, id := range ids {
+		if uint64(id) >= uint64(table.Rows) {
+			continue // has changed since it was checked
+		}
+		row := table.Data[int(id)*table.Stride:][:table.Cols]
+		for j := 0; j < len(row); j += 16 {
+			bits |= math.Float32bits(row[j])
+		}
+	}
+	return bits
 }
 
 // squaredNormsPlain is squaredNorms in plain Go.

@@ -9,7 +9,7 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int { return kernels.Dots(*dst, 
 func dotsAll(dst, a, table *Matrix, _ int) { kernels.DotsAll(*dst, *a, *table) }
 
 func bagDots[I ID](dst []float32, a, table *Matrix, ids []I, offsets []int, _ *hint) int {
-	return kernels.BagDots(dst, *a, *table, ids, offsets)
+	return bagDotsPlain(dst, a, table, ids, offsets)
 }
 
 func squaredNorms(dst []float64, m Matrix, _ []float32) { squaredNormsPlain(dst, &m) }

@@ -587,13 +587,13 @@ func kernelTable[I, P rowvec.ID]() []safe {
 		{"forward.BagDots", true, less, func(m *memory, s extent) kernel {
 			offsets := m.offsets(s.n, mixed)
 			a, table := m.matrix(read, len(offsets)-1, s.dim, 3*s.gap), m.table(read, s.rows, s.dim, s.gap)
-			ids, dst := list[uint32](m, s.n, table.Rows), m.vector(written, s.n)
+			ids, dst := list[I](m, s.n, table.Rows), m.vector(written, s.n)
 			return kernel{
 				func() error {
 					if s.n == 0 {
 						return nil // layers have ids
 					}
-					b := forward.Bags{A: a, Table: table, IDs: unsafe.Pointer(&ids[0]), Offsets: offsets}
+					b := forward.Bags{A: a, Table: table, IDs: unsafe.Pointer(&ids[0]), Wide: unsafe.Sizeof(ids[0]) == 8, Offsets: offsets}
 					if done := forward.BagDots(dst, b); done != s.n {
 						return fmt.Errorf("%d of %d dot products are done", done, s.n)
 					}

@@ -303,6 +303,15 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 				return nil
 			}, []spot{at("the next", &ids[4], isRead), at("one more", &ids[5], untouched)}
 		}
+		calls["ids behind those of BagDots"] = func() (func() error, []spot) {
+			a, table, ids, dst := m(), m(), []uint64{1, 3, 1, 3, 1, 3}, make([]float32, 4)
+			return func() error {
+				forward.BagDots(dst, forward.Bags{
+					A: a, Table: table, IDs: unsafe.Pointer(&ids[0]), Wide: true, Offsets: []int{0, 1, 3, 3, 4}, More: 1,
+				})
+				return nil
+			}, []spot{at("the next", &ids[4], isRead), at("one more", &ids[5], untouched)}
+		}
 		calls["ids behind those of DropSums"] = func() (func() error, []spot) {
 			dst, table, positions, ids := m(), m(), m(), []uint64{1, 3, 1, 3, 1, 3}
 			return func() error {

@@ -80,17 +80,22 @@ func bagWeights() *kernel {
 	}
 }
 
+// newBag returns a bag over the table.
+func (m *memory) newBag(pooling lookup.Pooling, workers int) (*lookup.Bag, error) {
+	e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
+	if err != nil {
+		return nil, err
+	}
+	return lookup.NewBag(e, pooling)
+}
+
 // bagBytes counts, for each id, itself and its row read, and for each bag its offset read and its output written.
 func bagBytes(s shape) int { return s.ids*(4+4*s.dim) + s.bags()*(8+4*s.dim) }
 
 // bagger returns the layer over bags.
 func bagger(pooling lookup.Pooling) func(m *memory, workers int) (func(ids []int32) error, error) {
 	return func(m *memory, workers int) (func(ids []int32) error, error) {
-		e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
-		if err != nil {
-			return nil, err
-		}
-		b, err := lookup.NewBag(e, pooling)
+		b, err := m.newBag(pooling, workers)
 		return func(ids []int32) error {
 			return b.Forward(m.rows, lookup.Ragged(ids, m.offsets).Weighted(m.weights))
 		}, err

@@ -202,11 +202,7 @@ var contests = []contest{
 		out:  func(m *memory) []float32 { return m.weights },
 		near: 1e-4,
 		team: func(m *memory, workers int) (func(ids []int32) error, error) {
-			e, err := lookup.FromMatrix(m.table, lookup.Workers(workers))
-			if err != nil {
-				return nil, err
-			}
-			b, err := lookup.NewBag(e, lookup.Sum)
+			b, err := m.newBag(lookup.Sum, workers)
 			return func(ids []int32) error {
 				clear(m.weights) // which it adds to
 				return b.BackwardWeights(m.weights, lookup.Ragged(ids, m.offsets), m.rows)

@@ -217,6 +217,10 @@ func TestBagWeightsOfChangedOffsets(t *testing.T) {
 		{[]int{100, 200, math.MaxInt, 600, 800}, false},
 		{[]int{200, 200, 150, 180, 800}, true},
 		{[]int{800, 200, 500, 600, 100}, false}, // nothing is left
+		{[]int{100, 200, 500, 700, 600}, false}, // of which another worker does those from 600 on
+		{[]int{100, 200, 500, 700, 50}, false},
+		{[]int{100, 200, 500, 700, -1}, false},
+		{[]int{58, 202, 286, 748, 612, 487}, false},
 		{append(slices.Repeat([]int{500}, windowBags-1), 300, 400, 800), true},
 	} {
 		bags := len(c.offsets) - 1

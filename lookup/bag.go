@@ -212,7 +212,7 @@ func (b *Bag) forwardAtOnce(dst rowvec.Matrix, in *Input) bool {
 	return b.pool(dst, in.ids, offsets, in.weights) == nil
 }
 
-// windowBags is the number of bags that one call of a kernel does.
+// windowBags is the number of bags that one call of a kernel does, and, of dot products, that of their ids too.
 const (
 	windowBags = 256
 	fewBags    = 16
@@ -415,13 +415,16 @@ var weightPasses = sync.Pool{New: func() any {
 	return p
 }}
 
-// part does bags lo to hi-1, some ids at a time.
+// part does bags lo to hi-1, up to windowBags ids and bags at a time, with what is left of a longer bag the next time.
 func (p *weightPass) part(lo, hi int) error {
 	w := dotWindows.Get().(*dotWindow)
 	defer dotWindows.Put(w)
 	e := p.bag.tokens
 	first, _ := p.in.sequenceSpan(lo)
 	_, last := p.in.sequenceSpan(hi - 1)
+	if p.in.ragged { // the next worker begins where the offset says, also if it has changed
+		last = min(last, p.in.end(hi-1))
+	}
 	for bag, begin := lo, first; first < last; {
 		n, bags, done := 0, 0, 0 // what the window has, and how many of its bags end in it
 		for ; bag+bags < hi && bags < windowBags && n < windowBags; bags++ {
@@ -454,7 +457,7 @@ func (p *weightPass) part(lo, hi int) error {
 // dotWindow is what one call of a kernel does of dot products; it is used again.
 type dotWindow struct {
 	dots    [windowBags]float32
-	offsets [windowBags + 1]int
+	offsets [windowBags + 1]int // the first of which is always 0
 }
 
 var dotWindows = sync.Pool{New: func() any { return new(dotWindow) }}

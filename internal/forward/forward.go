@@ -77,9 +77,9 @@ var SquaredNorms func(dst []float64, m kernels.Matrix, next []float32)
 // read, unless they are more than a cache holds. All has been checked.
 var BagMaxBackward func(dst, table kernels.Matrix, ids []int, both kernels.Matrix, bags []int, read bool) (done int)
 
-// Bags are the ids of bags, which go by with rows of a table.
+// Bags is what BagDots works on: the ids of bags, the table that they choose rows of, and a row of A for each bag.
 type Bags struct {
-	A, Table kernels.Matrix // A has a row for each bag
+	A, Table kernels.Matrix
 	IDs      unsafe.Pointer // of uint32, or uint64 if they are Wide; there are some
 	Wide     bool
 	Offsets  []int // where bags begin and end among the ids
