@@ -328,10 +328,11 @@ func addScaled(dst []float32, alpha float32, src []float32) {
 
 // copyRow copies a row of n > 0 elements, no more than a chunk, of a table of size elements.
 // Of a row of a large table that is not long, what is behind its first KiB is prefetched first where AVX-512 is in halves, four lines
-// at a time, which hides behind the copy where the row is in cache. On a Zen 4, ns of a Gather of one row, fresh ids and the same one over and
-// over, by this, and by a call of fetchRows before the copy: 50,257 x 300 177 197, 20.5 21.8, x 512 218 226, 25.2 27.9, x 768 292 314,
-// 36.9 42.3, x 1,024 361 374, 45.9 53.3. The copy alone takes 1.0 to 1.1 of the time with fresh ids, and Go's 1.1 to 1.2. fetchRows itself
-// stays at a line at a time: with two or four it takes 0.87 to 0.93 for rows in cache, but 1.03 to 1.2 for two that are in none.
+// at a time. On a Zen 4, ns of a Gather of one row, one after the other, by this, by a call of fetchRows before the copy, by the copy
+// alone, and by Go's copy without checks: 50,257 x 768 fresh ids 290 to 309, 313 to 331, 339 to 361, 305 to 329, the same one over
+// and over 38, 44, 35, 30; x 512 218 to 235, 224 to 238, 215 to 225, 212 to 226, 28, 32, 27, 23; x 1,024 347, 384, -, 389, 51, 57, -, 39.
+// fetchRows itself stays at a line at a time: with two or four it takes 0.87 to 0.93 for two to sixteen rows in cache, but 1.03 to 1.2 for
+// two that are in none. So do the kernels (ROW_TABLE): with four gathers of 50,257 x 768 take 1.02 to 1.07, others 0.97 to 1.03.
 //
 // A Zen 3 was better off without it in the form that had a line at a time, 435 and 74 against 463 and 80, and so was a Zen 5, with
 // AVX-512: 249 and 16 against 235 and 19 for 768 columns, 302 against 312 for 1,024, Go's copy 254 and 21.
@@ -345,7 +346,7 @@ func copyRow(dst, src *float32, n, size int) {
 		return
 	}
 	if first := longBurst / 4; halves() && size > tuning.CachedBytes/4 && n > first && n <= wholeBytes/4 {
-		copyFarRowAVX2(dst, src, n)
+		copyFarRowAVX512(dst, src, n)
 		return
 	}
 	copyRowsAVX2(dst, 0, &src, 1, n)
@@ -479,7 +480,7 @@ func copyRowsAVX512(dst *float32, stride uintptr, rows **float32, n, cols int)
 func copyRowsAVX2(dst *float32, stride uintptr, rows **float32, n, cols int)
 
 //go:noescape
-func copyFarRowAVX2(dst, src *float32, cols int)
+func copyFarRowAVX512(dst, src *float32, cols int)
 
 //go:noescape
 func addScaledAVX2(dst, src *float32, n int, alpha float32)

@@ -685,29 +685,6 @@ columnsDone:
 	VZEROUPPER
 	RET
 
-// func copyFarRowAVX2(dst, src *float32, cols int), where cols is longBurst/4 at least
-// prefetch(src[longBurst/4:cols]); copy(dst[:cols], src)
-TEXT ·copyFarRowAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	LEAQ src+8(FP), R8
-	MOVL $1, R9
-	MOVQ cols+16(FP), AX
-	MOVQ src+8(FP), R10
-	LEAQ -256(R10)(AX*4), R12
-	ADDQ $const_longBurst, R10
-	LEAQ -32(AX*4), CX
-lines:
-	CMPQ R10, R12
-	JAE  lastLines
-	LINES4(R10)
-	ADDQ $256, R10
-	JMP  lines
-lastLines:
-	LINES4(R12)
-	PREFETCH 252(R12)
-	COPY_ROWS(FIRST_LINE_AVX2, 32, Y0)
-	RET
-
 // func addScaledAVX2(dst, src *float32, n int, alpha float32)
 // for i, x := range src { dst[i] += alpha * x }
 TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28
@@ -1341,6 +1318,29 @@ TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-40
 	MOVQ cols+32(FP), CX
 	LEAQ -64(CX*4), CX
 	COPY_ROWS(FIRST_LINE_AVX512, 64, Z0)
+	RET
+
+// func copyFarRowAVX512(dst, src *float32, cols int), where cols is longBurst/4 at least
+// prefetch(src[longBurst/4:cols]); copy(dst[:cols], src), by vectors of AVX2, since it is for where AVX-512 goes in halves
+TEXT ·copyFarRowAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	LEAQ src+8(FP), R8
+	MOVL $1, R9
+	MOVQ cols+16(FP), AX
+	LEAQ -32(AX*4), CX
+	MOVQ src+8(FP), R10
+	LEAQ -256(R10)(AX*4), R12
+	ADDQ $const_longBurst, R10
+lines:
+	CMPQ R10, R12
+	JAE  lastLines
+	LINES4(R10)
+	ADDQ $256, R10
+	JMP  lines
+lastLines:
+	LINES4(R12)
+	PREFETCH 252(R12)
+	COPY_ROWS(FIRST_LINE_AVX2, 32, Y0)
 	RET
 
 #define BATCH_TAIL_AVX512 \

@@ -37,6 +37,13 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 			if copyFewOtherwise512(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
 				t.Errorf("copyRows with AVX-512: %v, want %v", few, row[:2*n])
 			}
+			for cols := longBurst/4 + 1; cols <= wholeBytes/4; cols += 61 {
+				far, copied := slices.Repeat(src, cols/n+1)[:cols], make([]float32, cols+2)
+				if copyFarOtherwise(cols, &far[0], &copied[1], &other[0]); copied[0] != 0 || copied[cols+1] != 0 ||
+					!slices.Equal(copied[1:cols+1], far) {
+					t.Errorf("copyFarRow: %v, want 0, %v and 0", copied, far)
+				}
+			}
 		}
 		p := productArgs{dst: &dst[0], src: &src[0], a: &other[0], rows: 1, terms: 1, cols: n}
 		copy(dst, other)
@@ -78,6 +85,9 @@ func copyFewOtherwise(cols, n int, rows **float32, _, dst *float32, stride uintp
 func copyFewOtherwise512(cols, n int, rows **float32, _, dst *float32, stride uintptr) {
 	copyRowsAVX512(dst, stride, rows, n, cols)
 }
+
+//go:noinline
+func copyFarOtherwise(cols int, src, dst, _ *float32) { copyFarRowAVX512(dst, src, cols) }
 
 //go:noinline
 func addOtherwise(n int, dst, src, _ *float32, alpha float32) {
