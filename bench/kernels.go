@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +53,11 @@ func compareKernels(rounds int, match *regexp.Regexp, w, stderr io.Writer) error
 		}
 	}
 	if total == 0 {
-		return fmt.Errorf("no case matches %q", match)
+		var names []string
+		for _, k := range kernels {
+			names = append(names, k.name)
+		}
+		return noMatch(match, names)
 	}
 	fmt.Fprintf(stdout, "%s\nx naive, %s\n\n%-54s%8s", thisHost(), plural(rounds, "round"), "", "again")
 	for _, level := range isa.Available {
@@ -98,6 +103,13 @@ func compareKernels(rounds int, match *regexp.Regexp, w, stderr io.Writer) error
 	}
 	fmt.Fprintln(stdout)
 	return stdout.err
+}
+
+// noMatch is the error where -match leaves none of the cases with such names.
+func noMatch(match *regexp.Regexp, names []string) error {
+	slices.Sort(names)
+	list := wrap(strings.Join(slices.Compact(names), ", "), 90)
+	return fmt.Errorf("no case matches %q. What comes first in their names:\n%s", match, strings.TrimSuffix(list, "\n"))
 }
 
 // compareCase returns how many times faster than the naive loop these are: itself, our kernel at every level, copy.

@@ -78,6 +78,9 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // run returns the exit status: 1 for a failure, 2 for flags that make no sense.
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
+		if args[0] == "help" {
+			args = append(slices.Clone(args[1:min(2, len(args))]), "-h")
+		}
 		for _, c := range commands() {
 			if args[0] == c.name {
 				return c.run(args[1:], stdout, stderr)
@@ -113,6 +116,10 @@ func runLayer(args []string, stdout, stderr io.Writer, sides func(*model) []side
 	}
 	if s.batch < 1 || s.rounds < 1 || s.workers < 1 || s.workers > mostWorkers {
 		fmt.Fprintf(stderr, "bench: -batch and -rounds must be at least 1 and -workers from 1 to %s\n", thousands(mostWorkers))
+		return 2
+	}
+	if s.plots == "" && given(flags, "plots") {
+		fmt.Fprintln(stderr, "bench: -plots names no directory")
 		return 2
 	}
 	if s.plots != "" {
@@ -160,10 +167,33 @@ func parse(flags *flag.FlagSet, args []string) (status int, done bool) {
 	case err != nil:
 		return 2, true
 	case flags.NArg() > 0:
-		fmt.Fprintf(flags.Output(), "bench: unknown argument %q; -h lists what there is\n", flags.Arg(0))
+		fmt.Fprintf(flags.Output(), "bench: unknown argument %q%s\n", flags.Arg(0), meant(flags.Arg(0)))
 		return 2, true
 	}
 	return 0, false
+}
+
+// meant says what may have been meant by an argument that is none.
+func meant(arg string) string {
+	best, name := (len(arg)+1)/3, ""
+	for _, c := range commands() {
+		if arg == c.name {
+			return ": a command comes first, before all flags"
+		}
+		if d := edits([]rune(arg), []rune(c.name), best); d <= best {
+			best, name = d, c.name
+		}
+	}
+	if name == "" {
+		return "; -h lists what there is"
+	}
+	return "; do you mean " + name + "?"
+}
+
+// given reports whether a flag has been set, to whatever it may be.
+func given(flags *flag.FlagSet, name string) (set bool) {
+	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // parseMixed is parse for commands that take arguments, which it returns. Flags may stand before them, between them and behind

@@ -218,13 +218,18 @@ func TestFlags(t *testing.T) {
 	}{
 		{[]string{"-h"}, 0, "kernels"},
 		{[]string{"kernels", "-h"}, 0, "-match"},
-		{[]string{"kernel"}, 2, `unknown argument "kernel"`},
+		{[]string{"help"}, 0, "go run ./bench kernels [flags]"},
+		{[]string{"help", "memory"}, 0, "-sentence"},
+		{[]string{"kernel"}, 2, `unknown argument "kernel"; do you mean kernels?`},
+		{[]string{"help", "pears"}, 2, `unknown argument "pears"; do you mean peers?`},
+		{[]string{"-quick", "kernels"}, 2, `unknown argument "kernels": a command comes first, before all flags`},
+		{[]string{"-plots", ""}, 2, "-plots names no directory"},
 		{[]string{"-rounds", "0"}, 2, "at least 1"},
 		{[]string{"-fast"}, 2, "-fast"},
 		{[]string{"kernels", "-match", "("}, 2, "error parsing regexp"},
-		{[]string{"kernels", "-match", "nothing"}, 1, "no case"},
+		{[]string{"kernels", "-match", "nothing"}, 1, "no case matches \"nothing\". What comes first in their names:\nAdd, AddBatches,"},
 		{[]string{"peers", "-h"}, 0, "-python"},
-		{[]string{"-peers=python3", "-match", "nothing"}, 1, "no case"},
+		{[]string{"-peers=python3", "-match", "nothing"}, 1, "Rotary,\nScatterAdd, Sinusoidal, SkipGram,"},
 		{[]string{"-peers", "python3", "-text", "x"}, 2, "-text"},
 		{[]string{"peers", "-match", "("}, 2, "error parsing regexp"},
 		{[]string{"-h"}, 0, "positions"},
@@ -233,7 +238,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"positions", "-workers", "0"}, 2, "from 1 to 1,024"},
 		{[]string{"-workers", "1025"}, 2, "from 1 to 1,024"},
 		{[]string{"peers", "-workers", "1025"}, 2, "from 1 to 1,024"},
-		{[]string{"positions", "far"}, 2, `unknown argument "far"`},
+		{[]string{"positions", "far"}, 2, `unknown argument "far"; -h lists`},
 	} {
 		var out, errs bytes.Buffer
 		if status := run(x.args, &out, &errs); status != x.status || !strings.Contains(errs.String(), x.want) {

@@ -56,7 +56,11 @@ func runPeers(args []string, w, stderr io.Writer, contests []contest, sample tim
 	c.match = *match
 	*train = *train && c.match.MatchString("SkipGram")
 	if c.total() == 0 && !*train {
-		return exit(fmt.Errorf("no case matches %q", c.match), stderr)
+		names := []string{"SkipGram"}
+		for _, k := range contests {
+			names = append(names, k.kernel.name)
+		}
+		return exit(noMatch(c.match, names), stderr)
 	}
 	var err error
 	if c.python, err = startPython(*name, *cc, c.Workers); err != nil {

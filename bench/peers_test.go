@@ -348,6 +348,24 @@ func TestNoPython(t *testing.T) {
 	}
 }
 
+// TestNotPython starts what is neither a Python nor a C compiler, and has no place for the loops.
+func TestNotPython(t *testing.T) {
+	program, err := exec.LookPath("true")
+	if err != nil {
+		t.Skip(err)
+	}
+	fails := func(want string, args ...string) {
+		t.Helper()
+		if status, out, errs := runSmallPeers(args...); status != 1 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit status %d, %q, %q; want %q", args, status, out, errs, want)
+		}
+	}
+	fails("it has ended without an answer, as no Python does", "-python", program)
+	fails(program+" has made no library (-cc names another compiler)", "-python", program, "-cc", program)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	fails("no room for loops in C", "-python", program, "-cc", program)
+}
+
 // TestPeersFail has Python do something else than it should.
 func TestPeersFail(t *testing.T) {
 	path, _ := pythonWithNumPy(t)

@@ -60,6 +60,7 @@ func runPositions(args []string, stdout, stderr io.Writer) int {
 
 // positionsReport is what the job has found out.
 type positionsReport struct {
+	Host         host                 `json:"host"`
 	Memory       []positionMemory     `json:"memory"`
 	Variance     *positionVariance    `json:"variance"`
 	Beyond       *positionsBeyond     `json:"beyond"`
@@ -87,7 +88,10 @@ func reportPositions(quick bool, o orderSettings, show func(text string) error) 
 		dims, sizes = dims[:1], sizes[:3]
 	}
 	dim := dims[len(dims)-1]
-	r := &positionsReport{}
+	r := &positionsReport{Host: thisHost()}
+	if err := show(r.Host.String() + "\n\n"); err != nil {
+		return nil, err
+	}
 	parts := []func() (string, error){
 		func() (_ string, err error) {
 			r.Memory, err = positionMemories(sizes)

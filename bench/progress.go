@@ -23,8 +23,9 @@ type progress struct {
 	first    int  // steps that were done at begun
 	begun    time.Time
 
-	drawn time.Time
-	width int // of what is on the terminal, in columns
+	drawn   time.Time
+	width   int        // of what is on the terminal, in columns
+	columns func() int // that the terminal has, 0 where that is not known; nil as 0
 }
 
 const (
@@ -34,8 +35,15 @@ const (
 
 func newProgress(stderr io.Writer, what string, steps int) *progress {
 	p := &progress{what: what, steps: steps, begun: time.Now()}
-	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.out = file
+		p.columns = func() int {
+			n, _, err := term.GetSize(int(file.Fd()))
+			if err != nil {
+				return 0
+			}
+			return n
+		}
 	}
 	return p
 }
@@ -70,6 +78,12 @@ func (p *progress) draw(now time.Time) {
 		line += fmt.Sprintf(" %v, %v left", took.Round(time.Second), left.Round(time.Second))
 	}
 	width := utf8.RuneCountInString(line)
+	if p.columns != nil {
+		// A line as wide as the terminal would go on in the next, which no carriage return comes back from.
+		if room := p.columns() - 1; room > 0 && width > room {
+			line, width = string([]rune(line)[:room]), room
+		}
+	}
 	fmt.Fprintf(p.out, "\r%s%s", line, strings.Repeat(" ", max(0, p.width-width)))
 	p.drawn, p.width = now, width
 }

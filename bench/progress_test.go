@@ -52,6 +52,12 @@ func TestProgress(t *testing.T) {
 	check("training  80% |" + strings.Repeat("█", 24) + strings.Repeat(" ", 6) + "| 5m0s, 1m40s left")
 	later(0, 19) // which is shorter
 	check("training  99% |" + strings.Repeat("█", 29) + " | 5m0s, 4s left")
+	p.columns = func() int { return 20 }
+	later(0, 0)
+	check("training  99% |" + strings.Repeat("█", 4)) // and the last column is left free
+	p.columns = func() int { return 0 }
+	later(0, 0)
+	check("training  99% |" + strings.Repeat("█", 29) + " | 5m0s, 4s left")
 	p.clear()
 	check("")
 	p.drawn = time.Now()

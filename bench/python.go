@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -108,7 +109,7 @@ func startPython(name, cc string, threads int) (*python, error) {
 	if cc != "" {
 		dir, err := os.MkdirTemp("", "rowvec-loops-")
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("no room for loops in C: %w (TMPDIR names another place)", err)
 		}
 		defer os.RemoveAll(dir) // what has been loaded stays
 		hello.Loops = filepath.Join(dir, "loops.so")
@@ -154,6 +155,9 @@ func compile(cc, library string) (version string, err error) {
 	command.Stdin = strings.NewReader(loopsSource)
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", command, err, out)
+	}
+	if _, err := os.Stat(library); err != nil {
+		return "", fmt.Errorf("%s has made no library (-cc names another compiler)", cc)
 	}
 	version, _, _ = strings.Cut(string(text), "\n")
 	return version, nil
@@ -206,6 +210,8 @@ func (p *python) failure(err error) error {
 	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
 	if last := lines[len(lines)-1]; last != "" {
 		err = fmt.Errorf("%s (%w)", last, err)
+	} else if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
+		err = fmt.Errorf("it has ended without an answer, as no Python does (%w; -python names another)", err)
 	}
 	return fmt.Errorf("%s: %w", p.command.Path, err)
 }

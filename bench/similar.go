@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"slices"
 	"strconv"
@@ -52,6 +54,9 @@ func runSimilar(args []string, stdout, stderr io.Writer) int {
 // similar returns the n nearest of each word, or the answers to one question.
 func similar(from string, words []string, n int, analogy bool) ([]neighbours, units, error) {
 	t, err := loadTrained(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; go run ./bench train makes %s, and -from names another file", err, defaultVectors)
+	}
 	if err != nil {
 		return nil, "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -31,7 +32,7 @@ The same text, flags and seed make the same file, bit for bit, on every machine.
 Ctrl-C saves what has been learnt so far; -resume goes on from there and, with the same flags,
 ends with the bits of a training that nobody has interrupted. With more -passes, a training
 that has ended goes on too, but not to the bits of one that had so many from the beginning,
-for the rate goes down over all passes. A second Ctrl-C ends at once.
+for the rate goes down over all passes. A second Ctrl-C ends at once. SIGTERM is as good.
 
 `
 
@@ -79,8 +80,8 @@ func runTrain(args []string, stdout, stderr io.Writer) int {
 	case len(files) > 1:
 		fmt.Fprintf(stderr, "bench: unknown argument %q: train takes one text\n", files[1])
 		return 2
-	case s.Least < 1 || s.Passes < 1 || s.workers < 1:
-		fmt.Fprintln(stderr, "bench: -min, -passes and -workers must be at least 1")
+	case s.Least < 1 || s.Passes < 1 || s.workers < 1 || s.workers > mostWorkers:
+		fmt.Fprintf(stderr, "bench: -min and -passes must be at least 1 and -workers from 1 to %s\n", thousands(mostWorkers))
 		return 2
 	case s.Dim < 1 || s.Dim > mostTrainDim || s.Window < 1 || s.Window > mostWindow:
 		fmt.Fprintf(stderr, "bench: -dim must be between 1 and %d, and -window between 1 and %d\n", mostTrainDim, mostWindow)
@@ -121,9 +122,9 @@ type trainReport struct {
 	Seconds   float64      `json:"seconds"` // of this run, without what comes before and after the training
 	Centres   int          `json:"centres"` // in these seconds
 	Pairs     int          `json:"pairs"`
-	HeldPairs int          `json:"held_out_pairs"` // 0 where training was interrupted, or a text is too short to hold some of it out
-	HeldLoss  float64      `json:"held_out_loss"`  // nats for a neighbour
-	Unigram   float64      `json:"unigram_loss"`
+	HeldPairs int          `json:"held_out_pairs"`          // 0 where training was interrupted, or a text is too short to hold some of it out
+	HeldLoss  float64      `json:"held_out_loss,omitempty"` // nats for a neighbour, of held_out_pairs if there are any
+	Unigram   float64      `json:"unigram_loss,omitempty"`
 	Precision *precision   `json:"precision,omitempty"`
 	Nearest   []neighbours `json:"nearest"`
 }
@@ -165,7 +166,7 @@ func train(s *trainSettings, stdout, stderr io.Writer) (*trainReport, error) {
 	}
 	r := &trainReport{File: s.out, ISA: rowvec.ISA(), Workers: s.workers, Length: len(x.ids), Vocab: len(c.ids)}
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if !s.json {
 		if _, err := io.WriteString(stdout, s.heading(r)); err != nil {
@@ -204,7 +205,7 @@ func train(s *trainSettings, stdout, stderr io.Writer) (*trainReport, error) {
 // leave half of one behind. The function that it returns says that the file is there.
 func endAtOnce(stop func()) (release func()) {
 	again, written := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(again, os.Interrupt)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 	stop()
 	go func() {
 		<-again

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -224,6 +225,9 @@ func TestResume(t *testing.T) {
 		if err != nil || r.Complete || r.Steps != steps || !(r.Done > 0 && r.Done < 3) {
 			t.Fatalf("%+v, error %v", r, err)
 		}
+		if text, err := json.Marshal(r); err != nil || bytes.Contains(text, []byte("_loss")) {
+			t.Errorf("error %v, or a loss that nobody has worked out: %s", err, text)
+		}
 		if got, err := os.ReadFile(part); err != nil || bytes.Equal(got, want) {
 			t.Fatalf("error %v, or nothing has been left to do", err)
 		}
@@ -289,24 +293,27 @@ func TestInterrupt(t *testing.T) {
 		}
 		return cmd, out, errs
 	}
-	cmd, out, errs := start()
-	time.Sleep(300 * time.Millisecond)
-	if files, _ := os.ReadDir(dir); len(files) > 0 {
-		t.Errorf("there are files already: %v", files)
-	}
-	cmd.Process.Signal(os.Interrupt)
-	printed, _ := io.ReadAll(out)
 	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
-		t.Errorf("%v", err)
-	}
-	if !strings.Contains(errs.String(), "what has been learnt until then is in "+file) ||
-		!strings.Contains(string(printed), "Nearest by cosine") {
-		t.Errorf("%s%s", errs, printed)
-	}
-	x, err := loadTrained(file)
-	if err != nil || x.origin.Complete || x.origin.Steps == 0 {
-		t.Errorf("error %v, or no training that was interrupted", err)
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		os.Remove(file)
+		cmd, out, errs := start()
+		time.Sleep(300 * time.Millisecond)
+		if files, _ := os.ReadDir(dir); len(files) > 0 {
+			t.Errorf("there are files already: %v", files)
+		}
+		cmd.Process.Signal(signal)
+		printed, _ := io.ReadAll(out)
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+			t.Errorf("%v: %v", signal, err)
+		}
+		if !strings.Contains(errs.String(), "what has been learnt until then is in "+file) ||
+			!strings.Contains(string(printed), "Nearest by cosine") {
+			t.Errorf("%v: %s%s", signal, errs, printed)
+		}
+		x, err := loadTrained(file)
+		if err != nil || x.origin.Complete || x.origin.Steps == 0 {
+			t.Errorf("%v: error %v, or no training that was interrupted", signal, err)
+		}
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 1 {
 		t.Errorf("files %v", files)
@@ -314,7 +321,7 @@ func TestInterrupt(t *testing.T) {
 
 	// A second one while the file is being written does not leave half of it behind.
 	for range 3 {
-		cmd, _, _ = start("-dim", "4096")
+		cmd, _, _ := start("-dim", "4096")
 		cmd.Process.Signal(os.Interrupt)
 		for begin := time.Now(); time.Since(begin) < time.Second; {
 			if files, _ := filepath.Glob(file + ".*.tmp"); len(files) > 0 {
@@ -383,6 +390,7 @@ func TestTrainMisuse(t *testing.T) {
 		{2, "-fast", []string{"-fast"}},
 		{2, "at least 1", []string{"-passes", "0"}},
 		{2, "at least 1", []string{text, "-workers", "0"}},
+		{2, "from 1 to 1,024", []string{"-workers", "1025"}},
 		{2, "at least 1", []string{"-min", "0"}},
 		{2, "-dim must be between 1 and 4096", []string{"-dim", "0"}},
 		{2, "-window between 1 and 10", []string{"-window", "11"}},
@@ -463,7 +471,8 @@ func TestSimilarMisuse(t *testing.T) {
 		}
 		fail(t, 1, x.want, "similar", "-from", bad, "a")
 	}
-	fail(t, 1, "missing", "similar", "-from", filepath.Join(dir, "missing"), "red")
+	fail(t, 1, "missing: no such file or directory; go run ./bench train makes vectors.safetensors",
+		"similar", "-from", filepath.Join(dir, "missing"), "red")
 
 	// Names and vectors are enough.
 	vectors.Value.Data[0] = 1

@@ -35,7 +35,7 @@ func runMemory(args []string, stdout, stderr io.Writer) int {
 	flags.Int64Var(&s.batch, "batch", 8192, "train on batches of so many `ids`")
 	free := flags.Int64("free", 0, "take this many `MB` to be free, and not what the system says")
 	asJSON := flags.Bool("json", false, "print JSON, in bytes")
-	given, status, done := parseMixed(flags, args)
+	sizes, status, done := parseMixed(flags, args)
 	if done {
 		return status
 	}
@@ -45,20 +45,23 @@ func runMemory(args []string, stdout, stderr io.Writer) int {
 			return 2
 		}
 	}
-	if *free < 0 || *free > math.MaxInt64/mbBytes {
-		fmt.Fprintln(stderr, "bench: -free must be a number of MB")
+	freeGiven := given(flags, "free")
+	if freeGiven && (*free < 1 || *free > math.MaxInt64/mbBytes) {
+		fmt.Fprintf(stderr, "bench: -free must be from 1 to %s MB\n", thousands(int64(math.MaxInt64/mbBytes)))
 		return 2
 	}
-	for _, text := range given {
+	for _, text := range sizes {
 		vocab, dim, err := parseSize(text)
 		if err != nil {
 			fmt.Fprintln(stderr, "bench:", err)
 			return 2
 		}
-		s.given = append(s.given, tableWeight{Vocab: vocab, Dim: dim})
+		if t := (tableWeight{Vocab: vocab, Dim: dim}); !slices.Contains(s.given, t) {
+			s.given = append(s.given, t)
+		}
 	}
 	s.ram, s.known = thisRAM()
-	if *free > 0 {
+	if freeGiven {
 		s.ram, s.known = ram{Free: *free * mbBytes}, true
 	}
 	r := weigh(s)
@@ -71,8 +74,8 @@ func runMemory(args []string, stdout, stderr io.Writer) int {
 	return exit(err, stderr)
 }
 
-// size is VOCABxDIM. Commas may stand between thousands.
-var size = regexp.MustCompile(`^([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)[xX×]([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)$`)
+// size is VOCABxDIM. Commas may stand between thousands, and spaces around the x.
+var size = regexp.MustCompile(`^([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+) *[xX×] *([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)$`)
 
 func parseSize(text string) (vocab, dim int64, err error) {
 	parts := size.FindStringSubmatch(text)
@@ -347,8 +350,13 @@ func mb(bytes int64) string {
 	case bytes <= mbBytes/20:
 		return thousands(bytes) + " B"
 	}
-	tenths := int64(math.Round(float64(bytes) / mbBytes * 10))
-	return fmt.Sprintf("%s.%d", thousands(tenths/10), tenths%10)
+	return tenths(float64(bytes) / mbBytes)
+}
+
+// tenths writes 97656.25 as 97,656.3.
+func tenths(x float64) string {
+	n := int64(math.Round(x * 10))
+	return fmt.Sprintf("%s.%d", thousands(n/10), n%10)
 }
 
 // megabytes is mb with its unit.
@@ -367,14 +375,14 @@ func (r *memoryReport) table() string {
 
 	p("\nTables of tokens\n%-20s%12s%10s%17s%12s%12s\n", "", "vocab", "dim", "parameters", "MB", "half: MB")
 	for _, t := range r.Tables {
-		p("%-20s%12s%10s%17s%12s%12s\n", t.Name, thousands(t.Vocab), thousands(t.Dim), thousands(t.Parameters), mb(t.Bytes), mb(t.HalfBytes))
+		p("%-20s %11s %9s %16s %11s %11s\n", t.Name, thousands(t.Vocab), thousands(t.Dim), thousands(t.Parameters), mb(t.Bytes), mb(t.HalfBytes))
 	}
 	p("Half the vocabulary saves half of a table, and so does half the dim.\n")
 
 	p("\nPositions: %s of them\n%10s%22s%16s%16s%16s\n", thousands(r.Positions),
 		"dim", "learned: parameters", "MB", "sinusoidal: MB", "none: MB")
 	for _, x := range r.PositionTables {
-		p("%10s%22s%16s%16s%16s\n", thousands(x.Dim), thousands(x.Parameters), mb(x.Learned), mb(x.Sinusoidal), mb(x.None))
+		p("%10s %21s %15s %15s %15s\n", thousands(x.Dim), thousands(x.Parameters), mb(x.Learned), mb(x.Sinusoidal), mb(x.None))
 	}
 	p(`Sinusoidal positions have no parameters, and positional.Sinusoidal works them out as it
 goes; a table of them, where one is kept, has the size of a learned one. They have no end,
@@ -388,7 +396,7 @@ where learned ones end with their table.
 		if s.PaysAt > 0 {
 			pays = plural(s.PaysAt, "sentence")
 		}
-		p("%-24s%12s%12s%12.1f%14s%16s\n", thousands(s.Vocab)+" x "+thousands(s.Dim), mb(s.OneHot), mb(s.Dense), s.Times, mb(s.Table), pays)
+		p("%-23s %11s %11s %11s %13s %15s\n", thousands(s.Vocab)+" x "+thousands(s.Dim), mb(s.OneHot), mb(s.Dense), tenths(s.Times), mb(s.Table), pays)
 	}
 	p(`A one-hot vector has a column for each token of the vocabulary. The table that dense ones
 are looked up in pays where all its sentences, held at once, outweigh it.
@@ -413,7 +421,7 @@ Counted: from the vocabulary, the dim and the layers. BERT's paper has a vocabul
 	p("%-20s%10s%11s%9s%10s%10s%11s%9s\n", "", "table", "with Adam", "a step", "gradient", "with Adam", "row-wise", "a step")
 	for _, t := range r.Tables {
 		x := t.Training
-		p("%-20s%10s%11s%9s%10s%10s%11s%9s\n", t.Name, mb(t.Bytes), mb(x.DenseAll), mb(x.DenseStep),
+		p("%-20s %9s %10s %8s %9s %9s %10s %8s\n", t.Name, mb(t.Bytes), mb(x.DenseAll), mb(x.DenseStep),
 			mb(x.SparseGradient), mb(x.SparseAll), mb(x.RowAll), mb(x.SparseStep))
 	}
 	p(`With Adam: the table, its gradient and two states of the table's size. Row-wise: the
@@ -432,7 +440,7 @@ reads and writes. A dense gradient has the size of the table; that of the batch
 		p("\nThis machine %s.\nRoom for so many at once of\n", memory)
 		p("%-20s%14s%18s%18s%20s\n", "", "lookup alone", "dense, Adam", "batch, Adam", "batch, row-wise")
 		line := func(name string, x room) {
-			p("%-20s%14s%18s%18s%20s\n", name, thousands(x.Lookup), thousands(x.DenseAdam), thousands(x.SparseAdam), thousands(x.RowAdagrad))
+			p("%-20s %13s %17s %17s %19s\n", name, thousands(x.Lookup), thousands(x.DenseAdam), thousands(x.SparseAdam), thousands(x.RowAdagrad))
 		}
 		for _, t := range r.Tables {
 			line(t.Name, *t.Fit)

@@ -338,7 +338,8 @@ func TestMemoryFlags(t *testing.T) {
 		{"-positions 0", "-positions, -sentence and -batch must be from 1 to 16,777,216"},
 		{"-sentence 16777217", "-sentence"},
 		{"-batch -1", "-batch"},
-		{"-free -1", "-free must be a number of MB"},
+		{"-free -1", "-free must be from 1 to 8,796,093,022,207 MB"},
+		{"-free 0", "-free must be"},
 		{"-free 9223372036854775807", "-free must be"},
 		{"-free x", "-free"},
 		{"-rounds 3", "-rounds"},
@@ -355,6 +356,17 @@ func TestMemoryFlags(t *testing.T) {
 	if p := new(big.Int).Mul(big.NewInt(2147483647), big.NewInt(1048576)); x.Parameters != p.Int64() || x.Training.DenseStep != 28*x.Parameters ||
 		x.Training.SparseStep <= 0 || x.Fit.Lookup < 1 || r.Sentences[1].OneHot != 4*16777216*2147483647 || r.Machine.Largest.SparseAdam < 1 {
 		t.Errorf("%+v, %+v, %+v", x, r.Sentences, r.Machine)
+	}
+	// As large as they are, figures do not run together; spaces may stand around the x; and what is given twice is listed once.
+	wide := runText(t, "memory", "-free", "1000", "10000000 x 1024", "10,000,000x1024", "1000000x12288")
+	for _, want := range []string{
+		"10,000,000 x 1,024    39,062.5  156,250.0 273,437.5      32.1 117,219.6   39,132.7    224.1\n",
+		"1,000,000 x 12,288    46,875.0  187,500.0 328,125.0     384.1 141,009.1   47,262.9  2,688.1\n",
+		"10,000,000 x 1,024          3,814.7         0.4     9,765.6      39,062.5    11 sentences\n1,000,000 x 12,288",
+	} {
+		if n := strings.Count(wide, want); n != 1 {
+			t.Errorf("%d times %q in\n%s", n, want, wide)
+		}
 	}
 	for _, x := range [][]string{{"-h"}, {"memory", "-h"}} {
 		var out, errs bytes.Buffer
