@@ -112,9 +112,26 @@ func compareBagsOf[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagL
 		}); done != end-first {
 			t.Fatalf("BagDots %v: %d of %d dot products are done", s, done, end-first)
 		}
+		if slices.ContainsFunc(got[end:], func(x float32) bool { return x != 0 }) {
+			t.Fatalf("BagDots %v: more than %d dot products are there", s, end)
+		}
 	}
 	if d := diff(got, dots, false); d != "" {
 		t.Fatalf("BagDots %v: %s", s, d)
+	}
+	if skip := offsets[s.bags/2]; skip < n { // what is in front of the first offset is nobody's
+		a := dst
+		a.Rows, a.Data = s.bags-s.bags/2, dst.Data[min(s.bags/2*dst.Stride, len(dst.Data)):]
+		clear(got)
+		clear(dots[:skip])
+		if done := forward.BagDots(got, forward.Bags{
+			A: a, Table: table, IDs: unsafe.Pointer(&ids[0]), Wide: unsafe.Sizeof(ids[0]) == 8, Offsets: offsets[s.bags/2:],
+		}); done != n {
+			t.Fatalf("BagDots %v from %d on: %d of %d are done", s, skip, done, n)
+		}
+		if d := diff(got, dots, false); d != "" {
+			t.Fatalf("BagDots %v from %d on: %s", s, skip, d)
+		}
 	}
 }
 

@@ -15,6 +15,11 @@ func dotColumns() int {
 	return 1
 }
 
+// goesByBag reports whether so many bags of so many ids go by in one call of assembly, as bagDots has it.
+func goesByBag(ids, bags, cols int) bool {
+	return fullWidth() || halves() && ids <= bags && cols%16 == 0
+}
+
 // dotGroup returns how many rows of the table the assembly does at a time.
 func dotGroup() int {
 	if isa.Active() == isa.AVX512 {
@@ -49,7 +54,7 @@ func (d *dotArgs) do() int {
 		return d.groups()
 	case d.rows == 1 && d.byRow() && d.ids == nil && tuning.InOrderLines:
 		return dotsOrderedAVX512(d)
-	case d.rows == 1 && d.byRow():
+	case d.ends != nil || d.rows == 1 && d.byRow():
 		return dotsOneAVX512(d)
 	}
 	d.step, d.end, d.apart = dotGroup(), d.n, 1

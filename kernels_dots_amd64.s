@@ -741,8 +741,8 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-16
 // Registers that differ:
 //	SI   row of the table              R12  row to prefetch
 //	R8   ids                           R13  bytes of the row in fours
-//	R9   number of the id              Z4   lanes of the dot product
-//	Z0 to Z3  those of the last four
+//	R9   number of the id              R10  that at which the bag of R11 ends, -1 if there are no bags
+//	Z4   lanes of the dot product      Z0 to Z3  those of the last four
 
 // ONE_ID finds the number of row pos: an id, or pos where there are none.
 #define ONE_ID(pos, row, inOrder) \
@@ -798,7 +798,7 @@ inOrder:
 	ONE_PRODUCT(off, Z5);      \
 	ONE_PREFETCH(off)
 
-// DOTS_ONE is all of it, but for the results; where ids have changed, 15 in DX is from the row before.
+// DOTS_ONE is all of it, from a first position that 4 divides on.
 #define DOTS_ONE(FOUR) \
 	MOVQ dotArgs_cols(BX), AX;        \
 	MASK;                             \
@@ -807,9 +807,16 @@ inOrder:
 	MOVQ dotArgs_ids(BX), R8;         \
 	MOVQ dotArgs_a(BX), R11;          \
 	MOVQ dotArgs_dst(BX), DI;         \
-	XORL R9, R9;                      \
 	CLEAR4(Z0, Z1, Z2, Z3);           \
+	MOVQ dotArgs_first(BX), R9;       \
+	MOVQ $-1, R10;                    \
+	MOVQ dotArgs_ends(BX), DX;        \
+	TESTQ DX, DX;                     \
+	JEQ  row;                         \
+	MOVQ (DX), R10;                   \
 row: \
+	CMPQ R9, R10;                     \
+	JEQ  bag;                         \
 	ONE_ID(R9, SI, inOrder);          \
 	CMPQ SI, dotArgs_limit(BX);       \
 	JAE  changed;                     \
@@ -857,7 +864,14 @@ sum: \
 	INCQ R9;                          \
 	MOVL $15, DX;                     \
 	TESTB $3, R9;                     \
-	JNE  row;                         \
+	JEQ  store;                       \
+	CMPQ R9, dotArgs_n(BX);           \
+	JLT  row;                         \
+few: \
+	MOVQ R9, CX;                      \
+	NEGQ CX;                          \
+	ANDQ $3, CX;                      \
+	SHLL CX, DX;                      \
 store: \
 	KMOVW DX, K2;                     \
 	QUARTERS(Z0, Z1, Z2, Z3, Z8);     \
@@ -866,19 +880,23 @@ store: \
 	CMPQ R9, dotArgs_n(BX);           \
 	JLT  row;                         \
 	JMP  done;                        \
+bag: \
+	ADDQ dotArgs_aStride(BX), R11;    \
+	MOVQ dotArgs_ends(BX), DX;        \
+	ADDQ $8, DX;                      \
+	MOVQ DX, dotArgs_ends(BX);        \
+	MOVQ (DX), R10;                   \
+	JMP  row;                         \
 changed: \
 	MOVQ R9, dotArgs_n(BX);           \
-	MOVQ R9, CX;                      \
-	NEGQ CX;                          \
-	ANDQ $3, CX;                      \
-	JEQ  done;                        \
-	SHLL CX, DX;                      \
-	JMP  store;                       \
+	MOVL $15, DX;                     \
+	TESTB $3, R9;                     \
+	JNE  few;                         \
 done: \
 	VZEROUPPER
 
 // func dotsOneAVX512(d *dotArgs) (done int)
-// for j, id := range ids { dst[0][j] = dot(a[0], table[id]) }, of a multiple of 4 ids, or of as many rows from the first on
+// for j, id := range ids { dst[0][j] = dot(a[b], table[id]) }, where j is in bag b, 0 if there are no bags; or of the first rows of the table
 TEXT ·dotsOneAVX512(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
 	NEAR(dotArgs_near, ·dotsOneNearAVX512<>)
@@ -887,7 +905,7 @@ TEXT ·dotsOneAVX512(SB), NOSPLIT, $0-16
 	RET
 
 // func dotsOrderedAVX512(d *dotArgs) (done int)
-// for j := range n { dst[0][j] = dot(a[0], table[j]) }, of a multiple of 4 rows
+// for j := range n { dst[0][j] = dot(a[0], table[j]) }
 TEXT ·dotsOrderedAVX512(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
 	DOTS_ONE(ORDERED_FOUR)

@@ -3,6 +3,7 @@
 package rowvec
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/rowvec/rowvec/internal/isa"
@@ -37,6 +38,7 @@ type dotArgs struct {
 	// On amd64 groups begin at position first and then every step positions, up to end, and the rows of one are apart positions from each
 	// other.
 	first, step, end, apart int
+	ends                    *int // where each row of a has a bag of ids, the position where that of the first row ends, and so on; else nil
 	//lint:ignore U1000 for the assembly alone
 	group int // position of the group whose rows to come are being prefetched
 }
@@ -199,7 +201,8 @@ func (d *dotArgs) run(rows, n int) int {
 	return d.runPieces(rows, n, height, width)
 }
 
-// byRow reports whether one row of a goes over the rows of the table one by one: see do.
+// byRow reports whether one row of a goes over the rows of the table one by one: see do. Numbers of ids that 4 does not divide go by groups,
+// as before there was assembly for them: with it, 127 and 2,047 ids of 256 to 768 columns take 0.96 to 1.09 of the time for 2 and 4 rows of a.
 func (d *dotArgs) byRow() bool {
 	return d.n%4 == 0 && (d.ids != nil || d.oneByOne) && d.ahead > 0 && d.readable > d.ahead && (fullWidth() || halves() && d.cols%16 == 0)
 }
@@ -262,7 +265,8 @@ func (d dotArgs) doRows(rows, height int) {
 	}
 }
 
-// bagDots has each bag go over its own rows, and rows of the bags behind it prefetched meanwhile, as many as it has itself. On a Zen 4, ns per
+// bagDots has each bag go over its own rows, and rows of the bags behind it prefetched meanwhile, as many as it has itself: one row of the
+// table by one, from bag to bag in one call of assembly, where goesByBag has it, and else in a call for each bag. On a Zen 4, ns per
 // id by a call of Dots for each bag, with rows gathered first where no cache holds the table, and so, in bags of 1, 2, 10 and 50, medians of 31
 // interleaved rounds:
 //
@@ -274,11 +278,24 @@ func (d dotArgs) doRows(rows, height int) {
 //
 // and of 2,000 x 20,000, by longDot, 6,500 and 4,900, in bags of 10; in bags of 1,000 it is 0.6 to 1.1 of the time.
 //
-// A kernel of one row of the table and one of a at a time, with the bag of each id in a list, took 0.54 to 0.73 of that for bags of 1 with
-// AVX-512, but 0.66 to 1.2 for those of 2 and 1.0 to 1.4 for longer ones, and AVX2 has it 0.6 to 1.4 for bags of 1.
+// On a Zen 5, where AVX-512 is not in halves, by a call of assembly for each bag and in one for many, in bags of 1, 2, 5, 10 and 50, medians of
+// 7 interleaved rounds:
+//
+//	   10,000 x 64    25  12   13  8.0  9.7 6.0  9.5 5.3  6.3 4.7
+//	  100,000 x 64    37  18   23  13   16  9.9  15  8.9  10  8.1
+//	1,000,000 x 64    87  34   48  28   42  23   29  22   31  23
+//	1,000,000 x 128  131  53   94  54   73  45   64  49   44  38
+//	   50,257 x 768  347 202  239 159  245 201  215 163  196 174
+//	1,000,000 x 30    60  24   37  21   25  19   21  17   16  15
+//
+// On the Zen 4 a kernel like that took 0.54 to 0.73 of the time for bags of 1, but 0.66 to 1.2 for those of 2 and 1.0 to 1.4 for longer ones;
+// and AVX2 has it 0.6 to 1.4 for bags of 1.
 func bagDots[I ID](dst []float32, a, table *Matrix, ids []I, offsets []int, h *hint) int {
 	if isa.Active() == isa.Portable || a.Cols < dotColumns() || len(ids) == 0 || a.Rows == 0 {
 		return bagDotsPlain(dst, a, table, ids, offsets)
+	}
+	if !inOrder(offsets[:a.Rows+1], len(ids)) {
+		return -1
 	}
 	race.ReadRows(table, ids)
 	race.Read(unsafe.SliceData(ids), len(ids)+h.more)
@@ -289,12 +306,13 @@ func bagDots[I ID](dst []float32, a, table *Matrix, ids []I, offsets []int, h *h
 	d.wide, d.limit = wide(ids), idLimit[I](table.Rows)
 	group := dotGroup()
 	most := max(1, min(chunkElements/d.cols, chunkRows)/group) * group // rows of one call
+	if a.Cols <= longElements && offsets[0]%4 == 0 && goesByBag(len(ids), a.Rows, a.Cols) {
+		d.dst, d.readable = &dst[0], len(ids)+h.more
+		return d.runBags(a, offsets[:a.Rows+1], most)
+	}
 	next := offsets[0]
 	for b := range a.Rows {
 		end := offsets[b+1]
-		if next < 0 || end < next || end > len(ids) {
-			return -1
-		}
 		for ; a.Cols > longElements && next < end; next++ {
 			id := ids[next]
 			if uint64(id) >= uint64(table.Rows) {
@@ -314,6 +332,29 @@ func bagDots[I ID](dst []float32, a, table *Matrix, ids []I, offsets []int, h *h
 		}
 	}
 	return next
+}
+
+// inOrder reports whether offsets do not fall, and are among n ids.
+func inOrder(offsets []int, n int) bool {
+	return offsets[0] >= 0 && slices.IsSorted(offsets) && offsets[len(offsets)-1] <= n
+}
+
+// runBags has rows of the table go by one by one, so many in one call at most, each against that row of a whose bag it is in. The first
+// offset and that number are multiples of 4.
+func (d dotArgs) runBags(a *Matrix, offsets []int, most int) int {
+	n := offsets[a.Rows]
+	d.first = offsets[0]
+	for b := 0; d.first < n; d.first = d.n {
+		for offsets[b+1] <= d.first {
+			b++
+		}
+		d.a, d.ends = &a.Data[b*a.Stride], &offsets[b+1]
+		d.n = min(d.first+most, n)
+		if want := d.n; d.do() < want {
+			return d.n
+		}
+	}
+	return n
 }
 
 // longDots sets column j of dst to the dot products of the rows of a with row id of table, in pieces.

@@ -3,6 +3,7 @@ package rowvec
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -64,8 +65,11 @@ func stopBagsAt[I ID](t *testing.T, bad []I) {
 	t.Helper()
 	for _, cols := range []int{1, 3, 7, 16, 40, 100, 256, 300, 1<<15 + 5, 1<<16 + 3} {
 		table, _ := NewMatrix(5, cols)
+		copy(table.Data, slices.Repeat([]float32{1}, len(table.Data)))
 		for _, offsets := range [][]int{{0, 1, 1, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}} {
 			dst, _ := NewMatrix(len(offsets)-1, cols)
+			ones, _ := NewMatrix(dst.Rows, cols)
+			copy(ones.Data, slices.Repeat([]float32{1}, len(ones.Data)))
 			for _, id := range bad {
 				for at := range 7 {
 					ids := make([]I, 7)
@@ -74,6 +78,13 @@ func stopBagsAt[I ID](t *testing.T, bad []I) {
 						if done != at {
 							t.Errorf("%d columns: %s has done %d ids in front of id %d at %d", cols, name, done, id, at)
 						}
+					}
+					var want, dots [7]float32
+					for i := range at {
+						want[i] = float32(cols)
+					}
+					if bagDots(dots[:], &ones, &table, ids, offsets, &hint{}); dots != want {
+						t.Errorf("%d columns: bagDots has %v in front of id %d at %d", cols, dots, id, at)
 					}
 				}
 				if cols > 1000 {

@@ -82,12 +82,12 @@ type Bags struct {
 	A, Table kernels.Matrix
 	IDs      unsafe.Pointer // of uint32, or uint64 if they are Wide; there are some
 	Wide     bool
-	Offsets  []int // where bags begin and end among the ids
+	Offsets  []int // where bags begin and end among the ids; nobody else writes to them
 	More     int   // ids behind them, which may be read: what they choose comes next
 	Follows  bool  // as of Rows
 }
 
-// BagDots is kernels.BagDots, with a result for each id. All has been checked but offsets, which may have changed since.
+// BagDots is kernels.BagDots, with a result for each id. All has been checked but offsets: what they are copies of may have changed since.
 var BagDots func(dst []float32, b Bags) (done int)
 
 // DotsAll is rowvec.DotsAll with rows that are a part of a table of so many elements.
