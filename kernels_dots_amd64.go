@@ -54,7 +54,7 @@ func (d *dotArgs) do() int {
 		return d.groups()
 	case d.rows == 1 && d.byRow() && d.ids == nil && tuning.InOrderLines:
 		return dotsOrderedAVX512(d)
-	case d.ends != nil || d.rows == 1 && d.byRow():
+	case isa.Active() == isa.AVX512 && (d.ends != nil || d.rows == 1 && d.byRow()):
 		return dotsOneAVX512(d)
 	}
 	d.step, d.end, d.apart = dotGroup(), d.n, 1
