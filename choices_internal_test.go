@@ -560,11 +560,20 @@ func TestParts(t *testing.T) {
 			rows, cols int
 			by         way
 		}{
-			{1, 15, 0}, {1, 16, byAVX2}, {2, 16, byAVX2}, {1, 63, byAVX2}, {1, 64, byAVX2 | byHalves}, {2, 64, byAVX2}, {2, 65, byAVX2 | byHalves},
-			{3, 64, 0}, {3, 65, byAVX2}, {3, 511, byAVX2}, {3, 512, byAVX2 | byHalves}, {64, 768, byAVX2 | byHalves},
+			{1, 15, 0}, {1, 16, byAVX2}, {2, 16, byAVX2}, {1, 63, byAVX2}, {1, 64, byAVX2 | byAVX512}, {2, 64, byAVX2 | byWhole},
+			{1, 32, byAVX2}, {1, 48, byAVX2 | byWhole}, {1, 300, byAVX2 | byHalves}, {2, 47, byAVX2}, {2, 48, byAVX2 | byWhole},
+			{2, 65, byAVX2 | byAVX512}, {2, 300, byAVX2 | byAVX512}, {3, 64, 0}, {3, 65, byAVX2}, {3, 128, byAVX2}, {3, 129, byAVX2 | byWhole},
+			{4, 511, byAVX2 | byWhole}, {5, 511, byAVX2}, {4, 512, byAVX2 | byAVX512}, {5, 512, byAVX2 | byHalves}, {64, 768, byAVX2 | byHalves},
 		} {
-			if got, want := goesInParts(c.rows, c.cols), c.by&w != 0; got != want {
-				t.Errorf("%d rows of %d: %v, want %v", c.rows, c.cols, got, want)
+			for _, lines := range []bool{false, true} {
+				isatest.Tune(t, &tuning.InOrderLines, lines)
+				by := c.by
+				if lines {
+					by &^= byWhole
+				}
+				if got, want := goesInParts(c.rows, c.cols), by&w != 0; got != want {
+					t.Errorf("%d rows of %d, lines %v: %v, want %v", c.rows, c.cols, lines, got, want)
+				}
 			}
 		}
 	})

@@ -163,11 +163,27 @@ func goesOneByOne(rows, cols int) bool {
 //	1,000,000 x 32      7.04 8.12   6.35 6.68   11.3 12.5   28.0 37.2
 //	 10,000 x 64        4.57 3.20   6.32 5.19   8.85 8.77   34.0 34.8
 //
-// of 40,000 x 1,024 quarters take 0.55, 0.60, 0.76 and 0.80 of the time of groups, and of 200,000 x 300 0.88, 0.65, 1.42 and 1.32. Where AVX-512 is
-// not in halves, those of large tables go by one by one, as goesOneByOne has it, and others by groups.
+// of 40,000 x 1,024 quarters take 0.55, 0.60, 0.76 and 0.80 of the time of groups, and of 200,000 x 300 0.88, 0.65, 1.42 and 1.32. On a Zen 5,
+// whose AVX-512 is not in halves, by what they would go by else, one by one as goesOneByOne has it or by groups, and in quarters, medians of 7:
+//
+//	rows of a           1           2           3           4           16
+//	 50,257 x 768       97.8 85.2    115 83.7    136  110    135  109    224  249
+//	 50,257 x 1,024      144  119    167  121    196  168    172  149    324  288
+//	 20,000 x 2,048      281  213    312  276    348  303
+//	300,000 x 256       30.7 29.4   40.2 33.5   41.9 43.0   43.6 37.6   88.4 87.5
+//	400,000 x 300       52.5 60.4   65.9 68.1   75.3 60.1   62.3 50.2    117  139
+//	1,000,000 x 128     24.1 18.7   25.1 17.5   22.0 16.7   20.9 21.0   41.7 47.8
+//	1,000,000 x 64      12.1 8.03   9.30 7.23   10.3 8.00   9.76 10.8   23.4 30.1
+//	1,000,000 x 48      6.50 6.28   6.85 6.12   8.98 7.58
+//	 10,000 x 64        4.52 3.93   5.56 5.21   7.62 8.15   7.50 7.90   25.3 28.3
+//
+// where those of a single row with a tail take 0.78 to 1.44 of the time. An Intel processor has what tuning.InOrderLines says.
 func goesInParts(rows, cols int) bool {
-	if halves() {
+	switch {
+	case halves():
 		return cols >= 512 || rows == 2 && cols > 64 || rows == 1 && cols >= 64
+	case fullWidth():
+		return !tuning.InOrderLines && (rows == 1 && cols >= 48 && cols%16 == 0 || rows == 2 && cols >= 48 || rows > 2 && rows <= 4 && cols > 128)
 	}
 	return isa.Active() == isa.AVX2 && (cols > 64 || cols >= 16 && rows <= 2)
 }
