@@ -123,7 +123,9 @@ func compareBagsOf[I rowvec.ID](t *testing.T, alloc func() allocator, lists bagL
 		a := dst
 		a.Rows, a.Data = s.bags-s.bags/2, dst.Data[min(s.bags/2*dst.Stride, len(dst.Data)):]
 		clear(got)
-		clear(dots[:skip])
+		for i := range skip {
+			got[i], dots[i] = 7, 7
+		}
 		if done := forward.BagDots(got, forward.Bags{
 			A: a, Table: table, IDs: unsafe.Pointer(&ids[0]), Wide: unsafe.Sizeof(ids[0]) == 8, Offsets: offsets[s.bags/2:],
 		}); done != n {

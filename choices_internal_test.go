@@ -579,6 +579,22 @@ func TestParts(t *testing.T) {
 	})
 }
 
+// TestByBag has many bags in one call of assembly: those of one id in whole vectors where AVX-512 is in halves.
+func TestByBag(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			ids, bags, cols int
+			by              way
+		}{
+			{9, 9, 64, byAVX512}, {8, 9, 64, byAVX512}, {10, 9, 64, byWhole}, {9, 9, 63, byWhole}, {9, 9, 65, byWhole}, {500, 10, 30, byWhole},
+		} {
+			if got, want := goesByBag(c.ids, c.bags, c.cols), c.by&w != 0; got != want {
+				t.Errorf("%d ids in %d bags, %d columns: %v, want %v", c.ids, c.bags, c.cols, got, want)
+			}
+		}
+	})
+}
+
 // TestByRow has a row of a go over the rows of the table one by one: whole vectors where AVX-512 is in halves.
 func TestByRow(t *testing.T) {
 	var id uint32

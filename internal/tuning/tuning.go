@@ -546,8 +546,8 @@ func ofIntel(intel, others int) int {
 // InOrderBytes is the size of tables above which rowvec.DotsAll, where AVX-512 is not in halves, has rows go by one by one, each
 // prefetched while another is done, as Dots does: for one row of the other matrix, and for the first of four and more that have 1,536
 // elements or more, and 256 columns. Smaller ones, which a third level may hold, it leaves to the processor's own prefetcher, for up
-// to 16 rows. What goesInParts of package rowvec has go by in quarters has come since. On a Zen 5, ns per row of the table by fours that are
-// prefetched at once and so, medians of 11 rounds:
+// to 16 rows. What goesInParts of package rowvec has go by in quarters does not. On a Zen 5, ns per row of the table by fours that are prefetched
+// at once and so, medians of 11 rounds:
 //
 //	rows                   1          2          4          8          12         64
 //	250,000 x 256      42.6 28.0  33.5       34.0       63.0 46.0  75.2 54.2  199  171
