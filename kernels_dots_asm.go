@@ -177,7 +177,8 @@ func goesOneByOne(rows, cols int) bool {
 //	1,000,000 x 48      6.50 6.28   6.85 6.12   8.98 7.58
 //	 10,000 x 64        4.52 3.93   5.56 5.21   7.62 8.15   7.50 7.90   25.3 28.3
 //
-// of 400,000 x 304 quarters take 0.89, 0.84 and 1.09 of the time, and of a single row with a tail 0.78 to 1.44. An Intel processor has what tuning.InOrderLines says.
+// of 400,000 x 304 quarters take 0.89, 0.84 and 1.09 of the time, and of a single row with a tail 0.78 to 1.44. An Intel processor
+// has what tuning.InOrderLines says.
 func goesInParts(rows, cols int) bool {
 	switch {
 	case halves():
