@@ -470,12 +470,60 @@ func TestWindowAhead(t *testing.T) {
 // TestLeftAlone and TestWrittenAhead have what processors of Intel's do.
 func TestLeftAlone(t *testing.T) {
 	isatest.Tune(t, &tuning.HeldLinesBytes, 4*1000)
-	for _, c := range []struct {
-		rows, cols int
-		want       bool
-	}{{1, 32, false}, {1, 33, true}, {1, 64, true}, {1, 65, false}, {24, 40, true}, {25, 40, true}, {26, 40, false}} {
-		if got := heldLines(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}); got != c.want {
-			t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, c.want)
+	suppose(t, func(t *testing.T, w way) {
+		isatest.Tune(t, &tuning.NearBytes, 4*800)
+		for _, c := range []struct {
+			rows, cols int
+			want       bool
+		}{
+			{1, 32, false}, {1, 33, true}, {1, 63, true}, {1, 65, false}, {24, 40, true}, {25, 40, true}, {26, 40, false},
+			{1, 64, w != byWhole}, {12, 64, w != byWhole}, {13, 64, true}, {15, 64, true}, {16, 64, false}, {16, 48, w != byWhole}, {17, 48, true},
+		} {
+			if got := heldLines(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}); got != c.want {
+				t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, c.want)
+			}
+		}
+	})
+}
+
+// TestNear has tables on either side of what is prefetched into the first-level cache.
+func TestNear(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		isatest.Tune(t, &tuning.NearBytes, 4*1000)
+		for _, c := range []struct {
+			rows, cols int
+			near       bool
+		}{{7, 128, true}, {8, 128, false}, {250, 4, true}, {251, 4, false}, {15, 129, true}, {16, 129, false}, {2, 1000, true}} { // endColumns
+			if got, want := near(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}), c.near && w == byWhole; got != want {
+				t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, want)
+			}
+		}
+		tuning.NearBytes = 0
+		if near(&Matrix{Rows: 1, Cols: 1, Stride: 1}) {
+			t.Error("a table where none is")
+		}
+	})
+}
+
+// TestStraddles compares with the lines that each row lies in.
+func TestStraddles(t *testing.T) {
+	data := make([]float32, 16*(130+16)+32)
+	for uintptr(unsafe.Pointer(&data[0]))%cacheLine != 0 {
+		data = data[1:]
+	}
+	for cols := 1; cols <= 130; cols++ {
+		for gap := range 17 {
+			for first := range 16 {
+				m := Matrix{Rows: 16, Cols: cols, Stride: cols + gap, Data: data[first:]}
+				want := false
+				for i := range m.Rows { // as many as there are places to begin at
+					begin := (first + i*m.Stride) % 16
+					want = want || (begin+cols+15)/16 > (cols+15)/16
+				}
+				if got := straddles(&m); got != want {
+					t.Fatalf("%d columns of %d from number %d of a line on: %v, want %v", cols, m.Stride, first, got, want)
+				}
+			}
 		}
 	}
 }
@@ -537,7 +585,7 @@ func TestBagsPrefetched(t *testing.T) {
 	isatest.Tune(t, &tuning.CachedShortBagBytes, 4*30_000)
 	isatest.Each(t, func(t *testing.T) {
 		for _, c := range []struct{ cols, most int }{{16, 60_000}, {17, 30_000}, {128, 30_000}, {129, 60_000}} {
-			if fullWidth() && !near() || isa.Intel() {
+			if fullWidth() && tuning.NearBytes == 0 || isa.Intel() {
 				c.most = 180_000
 			}
 			for rows := c.most / c.cols; rows <= c.most/c.cols+1; rows++ {

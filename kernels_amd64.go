@@ -424,12 +424,12 @@ func scale(dst []float32, alpha float32) {
 func scaleChunk(dst []float32, alpha float32) { vek32.MulNumber_Inplace(dst, alpha) }
 
 // fetchRows prefetches so many bytes of the rows that n ids choose.
-func fetchRows(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int) {
-	fetchRowsAVX2(table, stride, ids, wide, n, bytes)
+func fetchRows(table *Matrix, ids unsafe.Pointer, wide uint64, n, bytes int) {
+	fetchRowsAVX2(&table.Data[0], uintptr(table.Stride)*4, ids, wide, n, bytes, straddles(table))
 }
 
 //go:noescape
-func fetchRowsAVX2(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
+func fetchRowsAVX2(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int, straddle bool)
 
 //go:noescape
 func gatherAVX2(a *rowArgs) (done int)

@@ -96,8 +96,8 @@ func scale(dst []float32, alpha float32) {
 }
 
 // fetchRows prefetches so many bytes of the rows that n ids choose.
-func fetchRows(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int) {
-	fetchRowsNEON(table, stride, ids, wide, n, bytes)
+func fetchRows(table *Matrix, ids unsafe.Pointer, wide uint64, n, bytes int) {
+	fetchRowsNEON(&table.Data[0], uintptr(table.Stride)*4, ids, wide, n, bytes)
 }
 
 //go:noescape

@@ -43,7 +43,8 @@ type rowArgs struct {
 	stream      bool // write linear rows past the caches
 	unfenced    int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
 	ends        bool // END_ROWS does rows of more than shortColumns and up to endColumns
-	near        bool // rows are prefetched into the first-level cache, in kernels with NEAR: see tuning.Near
+	near        bool // rows are prefetched into the first-level cache, in kernels with NEAR: see tuning.NearBytes
+	straddle    bool // the line of a row's last column is prefetched, too: see straddles
 	leaveLinear bool // where rows come line by line, and short ones, linear rows are left to the processor's own prefetcher
 
 	abreast bool // rows that come line by line come four abreast, in kernels with NEXT_ABREAST: see tuning.AbreastColumns
@@ -205,7 +206,7 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
 // 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
-// second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (see tuning.Near), but for four
+// second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (see tuning.NearBytes), but for four
 // that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
 // the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
@@ -291,12 +292,13 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // 10.6, 15.4 and 9.7; of 50,257 x 30 3.87 and 4.09, 4.36 and 4.57.
 //
 // Prefetching into the first level, by PREFETCHT0 or for writing by PREFETCHW, is much worse on a Zen 4 (scatter-add, 50,257 x 768:
-// 246, 375, 361); tuning.Near is about a Zen 5. None of it was measured on Arm; cores with a smaller third level may want a lower
+// 246, 375, 361); tuning.NearBytes is about who gains by it. None of it was measured on Arm; cores with a smaller third level may want a lower
 // CachedBytes.
 const (
 	heldBytes      = 32 << 20 // of a table that a last-level cache may hold
 	closeBytes     = 8 << 20  // and of one that it does
 	spareBytes     = 8 << 20  // of the rows in their order
+	cacheLine      = 64       // of most processors
 	lineBytes      = 256      // of a row, which is a block of AVX-512
 	middleBytes    = 2 << 10
 	wholeBytes     = 4 << 10
@@ -323,8 +325,14 @@ const (
 func halves() bool    { return isa.Active() == isa.AVX512 && tuning.Halves }
 func fullWidth() bool { return isa.Active() == isa.AVX512 && !tuning.Halves }
 
-// near reports whether kernels that can prefetch into the first-level cache do.
-func near() bool { return tuning.Near && fullWidth() }
+// near reports whether kernels that can prefetch rows of a table into the first-level cache do: see tuning.NearBytes.
+func near(table *Matrix) bool {
+	size := extent(table)
+	if table.Cols > endColumns {
+		size /= 2
+	}
+	return fullWidth() && size <= tuning.NearBytes/4
+}
 
 // streamsRows reports whether a row kernel is to write the linear rows of a large result past the caches, if that can be done.
 func streamsRows(linear *Matrix) bool {
@@ -348,7 +356,7 @@ func cached(table *Matrix) bool {
 
 // heldLines reports whether a gather is to leave alone a table whose rows are a few lines each: see tuning.HeldLinesBytes.
 func heldLines(table *Matrix) bool {
-	return table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4
+	return table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4 && (table.Cols%16 != 0 || !near(table))
 }
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is
@@ -376,6 +384,29 @@ func prefetch(table *Matrix, ids, stride int, atOnce, near bool) (ahead, burst i
 		bytes = burst
 	}
 	return rowsAhead(table, bytes, ids, aheadLeast, near), burst
+}
+
+// straddles reports whether rows, if there are enough of them, straddle one line more than their bytes fill, since some begin so late within
+// their first. That line is prefetched, too, where it can be, and not once more where it cannot: to a processor a line that is on its way
+// already is one more to fetch. On a Xeon, AVX-512, 8,192 uniform ids, times without over those with it, medians of 15 interleaved rounds:
+//
+//	                 gather  scatter-add  embed  sums of 10  Dots  Adagrad  Adam
+//	4,000,000 x 8    0.75    0.76         0.76   1.00        0.98  0.75     0.75
+//	4,000,000 x 16   0.76    0.78         0.79   1.00        0.75
+//	1,000,000 x 24                                                 0.87     0.92
+//	1,000,000 x 32   0.92    0.88         0.89   0.84        0.89
+//	1,000,000 x 48   0.99    0.95         1.08   0.92        0.91
+//	1,000,000 x 64   1.01    0.85         0.99   1.00        0.95
+//	1,000,000 x 80   0.95    0.85         0.98   0.96        0.97
+//	1,000,000 x 128  0.94    0.97         0.97   0.98        0.99
+//
+// (part of what 80 columns gain is that END_ROWS has each line once), with AVX2 as much. To ask costs rows of 30 columns up to 4 percent.
+func straddles(table *Matrix) bool {
+	bytes := table.Cols * 4
+	step := table.Stride*4 | cacheLine
+	step &= -step // rows begin so many bytes apart within a line, or multiples of it
+	first := int(uintptr(unsafe.Pointer(&table.Data[0]))) & (step - 1)
+	return cacheLine-step+first+bytes > (bytes+cacheLine-1)&^(cacheLine-1)
 }
 
 // rowsAhead returns how many rows ahead to prefetch, and that at least as far as they fit into what bytesAhead says and no more
@@ -453,7 +484,7 @@ func fetch[I ID](table *Matrix, ids []I, ahead int, h *hint) {
 			most = 2 * lineBytes
 		}
 		n, bytes := min(len(ids), ahead), min(table.Cols*4, most)
-		fetchRows(&table.Data[0], uintptr(table.Stride)*4, unsafe.Pointer(&ids[0]), wide(ids), n, bytes)
+		fetchRows(table, unsafe.Pointer(&ids[0]), wide(ids), n, bytes)
 	}
 }
 
@@ -467,7 +498,7 @@ func fetchNext(n forward.Next) {
 		wide = 1
 	}
 	race.Read((*byte)(n.IDs), n.Rows*(4+4*int(wide)))
-	fetchRows(&n.Table.Data[0], uintptr(n.Table.Stride)*4, n.IDs, wide, n.Rows, min(n.Table.Cols*4, wideBytes))
+	fetchRows(&n.Table, n.IDs, wide, n.Rows, min(n.Table.Cols*4, wideBytes))
 }
 
 // ahead is forward.Ahead.
@@ -501,7 +532,7 @@ func element(p *float32, i int) *float32 { return (*float32)(unsafe.Add(unsafe.P
 func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	stream := h.stream && streamsRows(linear)
 	race.Read(unsafe.SliceData(ids), len(ids)+max(h.more, 0))
-	a.near = near() && !h.far
+	a.near = near(table) && !h.far
 	ahead, burst, early := 0, 0, 0
 	if h.more >= 0 {
 		ahead, burst = prefetch(table, len(ids)+h.more, linear.Stride, stream && halves(), a.near)
@@ -525,6 +556,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
 	a.stream, a.unfenced, a.leaveLinear = stream, -1, fullWidth()
 	a.ends = hasEnds(table, ahead, window)
+	a.straddle = burst > table.Cols*4 || straddles(table)
 }
 
 // hasEnds reports whether END_ROWS does rows of AVX-512, where it is in halves those of up to narrowColumns. On a Zen 4, times of that over those

@@ -208,7 +208,8 @@ const (
 //
 //go:noinline
 func (a *bagArgs) do(k bagOp) bool {
-	a.fetched = a.cols + a.beyond()
+	beyond := a.beyond()
+	a.fetched, a.straddle = a.cols+beyond, a.straddle || beyond > 0
 	if a.avx512() {
 		a.ends, a.held = a.oneBlock(), a.heldRows()
 		switch k {

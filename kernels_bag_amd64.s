@@ -184,7 +184,7 @@ ahead: \
 	ADDQ  $64, R10;                  \
 	SUBQ  $16, R12;                  \
 	JGT   -3(PC);                    \
-	PREFETCH (size-4)(R10)(R12*4);   \
+	STRADDLE(bagArgs_straddle, (size-4)(R10)(R12*4)); \
 	ONE_TERM(WIDTH, VECTORS, FACTOR, TERM, factor); \
 	JGE   ended;                     \
 	CMPQ  R9, DX;                    \

@@ -34,6 +34,7 @@ type bagArgs struct {
 	readable    int  // ids that may be read: prefetching looks beyond those to do
 	ahead       int  // rows to prefetch ahead; 0 for a table that sits in cache
 	near        bool // prefetch into the first-level cache
+	straddle    bool // prefetch the line of a row's last column, too: see straddles
 	mean        bool // divide by the number of ids
 	partial     bool // there is one bag, in whose row is what its ids in front of next come to; PANELS sets it for a while, and clears it
 
@@ -101,11 +102,11 @@ const bagAhead = 16
 func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
-	a.near = near() && (dst.Cols >= 16 || dst.Cols&(dst.Cols-1) != 0) // others have no near kernels: see avx512
+	a.near = near(table) && (dst.Cols >= 16 || dst.Cols&(dst.Cols-1) != 0) // others have no near kernels: see avx512
 	small := tuning.CachedBagBytes
 	switch {
 	case fullWidth() && !a.near || isa.Intel():
-		small *= 3 // see tuning.Halves and tuning.Near
+		small *= 3 // see tuning.Halves and tuning.NearBytes
 	case dst.Cols > 16 && dst.Cols <= 128:
 		small = min(small, tuning.CachedShortBagBytes)
 	}
@@ -116,7 +117,7 @@ func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	fetch(table, ids, ahead, &hint{})
 	a.dstStride, a.tableStride = uintptr(dst.Stride)*4, uintptr(table.Stride)*4
 	a.limit, a.wide = idLimit[I](table.Rows), wide(ids)
-	a.cols, a.readable, a.ahead = dst.Cols, len(ids), ahead
+	a.cols, a.readable, a.ahead, a.straddle = dst.Cols, len(ids), ahead, straddles(table)
 }
 
 // run does all bags with kernel k, and returns what the definitions of the kernels do.

@@ -78,7 +78,7 @@ line: \
 	ADDQ  $64, R12;                           \
 	SUBQ  $64, R11;                           \
 	JGT   line;                               \
-	PREFETCH -4(R12)(R11*1);                  \
+	STRADDLE(dotArgs_straddle, -4(R12)(R11*1)); \
 	INCQ  DX;                                 \
 	CMPQ  DX, DI;                             \
 	JLT   far;                                \
@@ -244,6 +244,8 @@ next: \
 // AHEAD_END prefetches the lines of the last columns, since rows may begin within a line, and has the registers be what they are elsewhere.
 #define AHEAD_END \
 	MOVQ dotArgs_cols(BX), DX;     \
+	CMPB dotArgs_straddle(BX), $0; \
+	JEQ  4(PC);                    \
 	PREFETCH -4(AX)(DX*4);         \
 	PREFETCH -4(DI)(DX*4);         \
 	PREFETCH -4(R13)(DX*4);        \
@@ -848,7 +850,7 @@ ones: \
 	ONE_BLOCK;                        \
 	ONE_BLOCK;                        \
 tail: \
-	PREFETCH -4(R12)(AX*4);           \
+	STRADDLE(dotArgs_straddle, -4(R12)(AX*4)); \
 	TESTB $15, AX;                    \
 	JEQ  sum;                         \
 	ONE_PREFETCH(0);                  \

@@ -32,6 +32,7 @@ type dotArgs struct {
 	ahead       int  // ids to prefetch ahead; 0 for none
 	burst       int  // bytes to prefetch of each row; with AVX2 it is all of it
 	near        bool // prefetch into the first-level cache
+	straddle    bool // prefetch the line of a row's last column, too: see straddles
 	oneByOne    bool // without ids, rows of the table may go by one by one
 	parts       bool // without ids, they go by in as many parts as a group has rows, on amd64
 
@@ -193,13 +194,13 @@ func goesInParts(rows, cols int) bool {
 func (d *dotArgs) prepare(dst, a, table *Matrix, n int) {
 	race.WriteMatrix(dst)
 	race.ReadMatrix(a)
-	d.near = near() && d.ids != nil
+	d.near = near(table) && d.ids != nil
 	d.ahead, d.burst = prefetch(table, n, 0, true, d.near)
 	if d.burst == 0 {
 		d.burst = longBurst // AVX-512 has no prefetching line by line here
 	}
 	d.dstStride, d.aStride, d.tableStride = uintptr(dst.Stride)*4, uintptr(a.Stride)*4, uintptr(table.Stride)*4
-	d.limit, d.cols = uint64(table.Rows), a.Cols
+	d.limit, d.cols, d.straddle = uint64(table.Rows), a.Cols, straddles(table)
 }
 
 // run does n ids for so many rows of a, and returns the number done.

@@ -91,7 +91,7 @@ func (a *dropoutArgs) prepare(dst, src *Matrix, mask *Mask) {
 	a.start = high ^ a.keys[0][0]
 	a.first = uint32(stream>>32) ^ a.keys[0][1]
 	a.second = low ^ a.keys[1][0]
-	a.near = near()
+	a.near = near(src)
 }
 
 // dropout prefetches the next rows of large matrices, and writes results that are not in place past the caches. On a Zen 5, ns per

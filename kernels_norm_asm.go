@@ -41,7 +41,7 @@ func (a *normArgs) shape(dst, src *Matrix, epsilon float32) {
 	race.ReadMatrix(src)
 	a.dstStride, a.srcStride = uintptr(dst.Stride)*4, uintptr(src.Stride)*4
 	a.cols, a.size, a.whole, a.last = dst.Cols, dst.Cols*4, dst.Cols&^15*4, lastColumns(dst.Cols)
-	a.count, a.epsilon, a.near = float32(dst.Cols), epsilon, near()
+	a.count, a.epsilon, a.near = float32(dst.Cols), epsilon, near(src)
 }
 
 // A row is read up to three times, and its gradient is of three matrices: a call does fewer elements than those of other

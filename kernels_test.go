@@ -249,14 +249,17 @@ func lowerWide(t testing.TB) {
 }
 
 // Tests of this package are the same on every machine: near kernels are for withNear, and asmcheck holds them to have the code of others.
-func init() { tuning.Near = false }
+func init() { tuning.NearBytes = 0 }
+
+// nearBytes is what this machine has.
+var nearBytes = tuning.NearBytes
 
 // withNear runs test with near kernels, unless sweeps are samples.
 func withNear(t *testing.T, test func()) {
 	t.Helper()
 	if isa.Active() == isa.AVX512 && !isatest.Sampled() {
-		defer func(halves bool) { tuning.Halves, tuning.Near = halves, false }(tuning.Halves)
-		tuning.Halves, tuning.Near = false, true
+		defer func(halves bool) { tuning.Halves, tuning.NearBytes = halves, 0 }(tuning.Halves)
+		tuning.Halves, tuning.NearBytes = false, math.MaxInt
 		test()
 	}
 }

@@ -190,8 +190,11 @@ onesDone: \
 	TESTB $15, rowArgs_cols(BX);                 \
 	JEQ   columnsDone;                           \
 	AHEAD(0);                                    \
+	CMPB  rowArgs_straddle(BX), $0;              \
+	JEQ   within;                                \
 	AHEAD(60);                                   \
-	GRAD_AHEAD(GRAD(0), tail);                 \
+within: \
+	GRAD_AHEAD(GRAD(0), tail);                   \
 	TAIL(UPDATE);                                \
 columnsDone:
 

@@ -9,6 +9,7 @@ import (
 	"github.com/rowvec/rowvec/internal/forward"
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -74,6 +75,7 @@ func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, h 
 	for _, s := range states {
 		h.byOne = h.byOne || s.Stride != table.Stride
 	}
+	h.far = len(states) > 0 && tuning.NearBytes < math.MaxInt
 	prepareRows(&a.rowArgs, grad, table, ids, h)
 	if !a.abreast {
 		_, most := bytesAhead(a.near)
@@ -83,6 +85,7 @@ func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, h 
 		a.placesAhead = a.ahead
 	}
 	for _, s := range states {
+		a.straddle = a.straddle || table.Cols > lineBytes/8 || straddles(s)
 		race.WriteRows(s, ids)
 		fetch(s, ids, a.ahead, h)
 	}

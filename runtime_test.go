@@ -333,7 +333,7 @@ func stopTheWorld(t *testing.T, call func() error) (wait, length time.Duration) 
 // collection of garbage now and then. It reports how long the others took to stop, by the runtime's own histograms: the
 // median, the 99th percentile and the longest. A processor that another process has taken away counts, too.
 func BenchmarkPreemption(b *testing.B) {
-	isatest.Tune(b, &tuning.Near, isa.Zen5())
+	isatest.Tune(b, &tuning.NearBytes, nearBytes)
 	names := slices.Sorted(maps.Keys(longCalls(1 << 15)))
 	for _, level := range isatest.Levels(b) {
 		for _, name := range names {

@@ -1,6 +1,7 @@
 package rowvec
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
@@ -50,7 +51,7 @@ func moreIDs[I ID](t *testing.T, table *Matrix, n int, ids []I) {
 func TestStops(t *testing.T) {
 	const n, rows = 11, 3
 	isatest.Tune(t, &tuning.Halves, false)
-	isatest.Tune(t, &tuning.Near, false)
+	isatest.Tune(t, &tuning.NearBytes, 0)
 	isatest.Tune(t, &tuning.StreamUneven, true)
 	isatest.Each(t, func(t *testing.T) {
 		for _, cols := range []int{1, 3, 4, 8, 16, 40, 64, 128, 144, 150, 512} {
@@ -114,7 +115,7 @@ func TestStops(t *testing.T) {
 			for name, kernel := range kernels {
 				for way := range 6 {
 					stream, halves := way%2 > 0, way/2 == 1
-					tuning.Halves, tuning.Near = halves, way/2 == 2
+					tuning.Halves, tuning.NearBytes = halves, way/4*math.MaxInt
 					for want := range n + 1 { // another number each time, which no result left behind would be
 						if clear(ids); want < n {
 							ids[want] = rows
@@ -123,7 +124,7 @@ func TestStops(t *testing.T) {
 							at[i] = uint64(id)
 						}
 						if got := kernel(&hint{stream: stream}); got != want {
-							t.Errorf("%s of %d columns, past the caches %v, in halves %v, near %v: %d done, want %d", name, cols, stream, halves, tuning.Near, got, want)
+							t.Errorf("%s of %d columns, past the caches %v, in halves %v, near %v: %d done, want %d", name, cols, stream, halves, tuning.NearBytes > 0, got, want)
 						}
 					}
 				}

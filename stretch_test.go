@@ -20,7 +20,7 @@ import (
 // gradients of sums, heads of a rotation and bags of a long row are calls of their own. A single row of dot products in 16 bits
 // is left to plain Go.
 func BenchmarkStretch(b *testing.B) {
-	isatest.Tune(b, &tuning.Near, isa.Zen5())
+	isatest.Tune(b, &tuning.NearBytes, nearBytes)
 	m := newMemory(b, 16<<20)
 	others := make([]byte, 128<<20)
 	for _, level := range isatest.Levels(b) {

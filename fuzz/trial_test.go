@@ -53,7 +53,7 @@ type trial struct {
 func fuzz(f *testing.F, build func(t *trial)) {
 	ways := waysOf(isatest.Levels(f))
 	f.Cleanup(tuning.Lower()) // several workers, and results written past the caches, whatever their size
-	isatest.Tune(f, &tuning.Near, false)
+	isatest.Tune(f, &tuning.NearBytes, 0)
 	regions := make([]region, 9)
 	for i := range regions {
 		regions[i] = newRegion(f, maxBlock)
@@ -62,7 +62,7 @@ func fuzz(f *testing.F, build func(t *trial)) {
 		debug.SetPanicOnFault(true) // names the instruction, where a fault would only end the process
 		in, floats := decode(b)
 		c := &trial{in: in, values: in.values(floats), regions: regions}
-		tuning.Near = (in.Dim+in.N)%2 == 1 // near kernels, where vectors are not done in halves
+		tuning.NearBytes = int(in.Dim+in.N) % 2 * math.MaxInt // near kernels, where vectors are not done in halves
 		build(c)
 		if err := c.play(ways); err != nil {
 			t.Fatalf("%s: %v\n%s", c.op, err, c.describe())
@@ -78,7 +78,7 @@ type way struct {
 
 func (w way) String() string {
 	if w.level == isa.AVX512 {
-		return fmt.Sprintf("%v (in halves: %v, near kernels: %v)", w.level, w.halves, !w.halves && tuning.Near)
+		return fmt.Sprintf("%v (in halves: %v, near kernels: %v)", w.level, w.halves, !w.halves && tuning.NearBytes > 0)
 	}
 	return w.level.String()
 }
