@@ -576,6 +576,14 @@ func TestRowsAhead(t *testing.T) {
 				t.Errorf("%d x %d: %d rows, as where AVX-512 goes in halves", c.rows, c.cols, got)
 			}
 		}
+		isatest.Tune(t, &tuning.AheadBytes, 30*1200)
+		long := Matrix{Rows: 1 << 16, Cols: 300, Stride: 300}
+		if got, want := rowsAhead(&long, 1200, 1<<16, aheadLeast, false), map[way]int{byAVX2: 8, byHalves: 20, byWhole: 30}[w]; got != want {
+			t.Errorf("%d rows of 300 columns, want %d", got, want)
+		}
+		if got, want := rowsAhead(&long, 1200, 1<<16, aheadLeast, true), 8; got != want {
+			t.Errorf("%d rows of 300 columns into the first level, want %d", got, want)
+		}
 	})
 }
 

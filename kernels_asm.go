@@ -426,7 +426,7 @@ func bytesAhead(near bool) (short, long int) {
 	case near:
 		return nearShortBytes, nearBytes
 	case fullWidth():
-		return aheadBytes, wideBytes
+		return tuning.AheadBytes, wideBytes
 	case isa.Active() == isa.AVX2:
 		return fewBytes, nearBytes
 	}
