@@ -470,30 +470,28 @@ func TestWindowAhead(t *testing.T) {
 // TestLeftAlone and TestWrittenAhead have what processors of Intel's do.
 func TestLeftAlone(t *testing.T) {
 	isatest.Tune(t, &tuning.HeldLinesBytes, 4*1000)
-	suppose(t, func(t *testing.T, w way) {
-		isatest.Tune(t, &tuning.NearBytes, 4*800)
-		for _, c := range []struct {
-			rows, cols int
-			want       bool
-		}{
-			{1, 32, false}, {1, 33, true}, {1, 63, true}, {1, 65, false}, {24, 40, true}, {25, 40, true}, {26, 40, false},
-			{1, 64, w != byWhole}, {12, 64, w != byWhole}, {13, 64, true}, {15, 64, true}, {16, 64, false}, {16, 48, w != byWhole}, {17, 48, true},
-		} {
-			if got := heldLines(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}); got != c.want {
-				t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, c.want)
-			}
+	for _, c := range []struct {
+		rows, cols int
+		want       bool
+	}{
+		{1, 32, false}, {1, 33, true}, {1, 47, true}, {1, 48, false}, {1, 49, true}, {1, 63, true}, {1, 64, false}, {1, 65, false},
+		{24, 40, true}, {25, 40, true}, {26, 40, false},
+	} {
+		if got := heldLines(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}); got != c.want {
+			t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, c.want)
 		}
-	})
+	}
 }
 
 // TestNear has tables on either side of what is prefetched into the first-level cache.
 func TestNear(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
 		isatest.Tune(t, &tuning.NearBytes, 4*1000)
+		isatest.Tune(t, &tuning.NearColumns, 24)
 		for _, c := range []struct {
 			rows, cols int
 			near       bool
-		}{{7, 128, true}, {8, 128, false}, {250, 4, true}, {251, 4, false}, {15, 129, true}, {16, 129, false}, {2, 1000, true}} { // endColumns
+		}{{1, 24, false}, {1, 25, true}, {40, 25, true}, {41, 25, false}, {1, 1000, true}, {1, 1001, false}} {
 			if got, want := near(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}), c.near && w == byWhole; got != want {
 				t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, want)
 			}

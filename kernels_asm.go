@@ -206,8 +206,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
 // 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
-// second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (see tuning.NearBytes), but for four
-// that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
+// second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (tuning.NearBytes),
+// but for four that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
 // the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
 // With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s), and long
@@ -327,11 +327,7 @@ func fullWidth() bool { return isa.Active() == isa.AVX512 && !tuning.Halves }
 
 // near reports whether kernels that can prefetch rows of a table into the first-level cache do: see tuning.NearBytes.
 func near(table *Matrix) bool {
-	size := extent(table)
-	if table.Cols > endColumns {
-		size /= 2
-	}
-	return fullWidth() && size <= tuning.NearBytes/4
+	return fullWidth() && table.Cols > tuning.NearColumns && extent(table) <= tuning.NearBytes/4
 }
 
 // streamsRows reports whether a row kernel is to write the linear rows of a large result past the caches, if that can be done.
@@ -356,7 +352,7 @@ func cached(table *Matrix) bool {
 
 // heldLines reports whether a gather is to leave alone a table whose rows are a few lines each: see tuning.HeldLinesBytes.
 func heldLines(table *Matrix) bool {
-	return table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4 && (table.Cols%16 != 0 || !near(table))
+	return table.Cols > lineBytes/8 && table.Cols < lineBytes/4 && table.Cols%16 != 0 && extent(table) <= tuning.HeldLinesBytes/4
 }
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is

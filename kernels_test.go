@@ -249,10 +249,10 @@ func lowerWide(t testing.TB) {
 }
 
 // Tests of this package are the same on every machine: near kernels are for withNear, and asmcheck holds them to have the code of others.
-func init() { tuning.NearBytes = 0 }
+func init() { tuning.NearBytes, tuning.NearColumns = 0, 0 }
 
-// nearBytes is what this machine has.
-var nearBytes = tuning.NearBytes
+// What this machine has.
+var nearBytes, nearColumns = tuning.NearBytes, tuning.NearColumns
 
 // withNear runs test with near kernels, unless sweeps are samples.
 func withNear(t *testing.T, test func()) {

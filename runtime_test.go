@@ -334,6 +334,7 @@ func stopTheWorld(t *testing.T, call func() error) (wait, length time.Duration) 
 // median, the 99th percentile and the longest. A processor that another process has taken away counts, too.
 func BenchmarkPreemption(b *testing.B) {
 	isatest.Tune(b, &tuning.NearBytes, nearBytes)
+	isatest.Tune(b, &tuning.NearColumns, nearColumns)
 	names := slices.Sorted(maps.Keys(longCalls(1 << 15)))
 	for _, level := range isatest.Levels(b) {
 		for _, name := range names {

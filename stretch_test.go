@@ -21,6 +21,7 @@ import (
 // is left to plain Go.
 func BenchmarkStretch(b *testing.B) {
 	isatest.Tune(b, &tuning.NearBytes, nearBytes)
+	isatest.Tune(b, &tuning.NearColumns, nearColumns)
 	m := newMemory(b, 16<<20)
 	others := make([]byte, 128<<20)
 	for _, level := range isatest.Levels(b) {

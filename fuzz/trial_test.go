@@ -54,6 +54,7 @@ func fuzz(f *testing.F, build func(t *trial)) {
 	ways := waysOf(isatest.Levels(f))
 	f.Cleanup(tuning.Lower()) // several workers, and results written past the caches, whatever their size
 	isatest.Tune(f, &tuning.NearBytes, 0)
+	isatest.Tune(f, &tuning.NearColumns, 0)
 	regions := make([]region, 9)
 	for i := range regions {
 		regions[i] = newRegion(f, maxBlock)

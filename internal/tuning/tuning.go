@@ -238,9 +238,9 @@ func ofSmall(small, other int) int {
 // and 16.3, with 16 MiB of something else read in between 40.2 and 41.3, of 2 ids 49.8 and 45.5, of 16 13.1 and 12.7, but of 1,000,000
 // x 64 43.5 and 51.6; by turns with AVX2 11.7 and 11.6, of 8 ids 16.6 and 16.1. Updates take 1.0 to 1.3 times as long without.
 //
-// Whole lines are prefetched after all where that is into the first level, as NearBytes has it: 2,048 ids of 50,257 x 48 and x 64 take 0.81
-// of the time, call after call, and as long as without where 4 or 16 MB are read in between. But x 52, x 56 and x 60 take 1.1 to 1.2 times as
-// long then.
+// Rows of whole lines, of which none is prefetched twice any more (see straddles of package rowvec), are not among them: 128, 2,048 and 8,192 ids
+// of 50,257 x 64 take 0.81, 0.95 and 0.91 of the time without, call after call, and 0.79, 0.91 and 0.83 with 4 MB of something else read in
+// between, x 48 0.88 to 0.96. Those of 33 to 60 columns that are not take 0.79 to 1.22, 1.04 in the middle.
 var HeldLinesBytes = ofIntel(16<<20, 0)
 
 // CachedBagBytes is the size of a table up to which bags prefetch nothing, since little else needs the second-level cache, and
@@ -258,8 +258,8 @@ var HeldLinesBytes = ofIntel(16<<20, 0)
 //
 // 6 rows ahead are too few (25.8 at 1,000,000 x 64 in bags of 10), and 12, 24 and 32 are as good as 16 there; aheadMost has more.
 //
-// PREFETCHT0 in place of T1 takes, but on what NearBytes is about, 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the same at
-// twice that size, and 1.4 times as long at 100,000 x 64.
+// PREFETCHT0 in place of T1 takes, but for what NearBytes is about, 0.92 to 1.04 of the time at 10,000 x 64 and 5,000 x 128, 0.95 on average, the
+// same at twice that size, and 1.4 times as long at 100,000 x 64.
 //
 // CachedShortBagBytes is that of one of rows of more than 16 columns and up to 128, where that is less, but for processors of Intel's: see
 // CachedShortBytes. On a Zen 3,
@@ -299,8 +299,8 @@ var WideBytes = 8 << 20
 // that does not, a Zen 5, is better off with END_ROWS for 33 to 128 columns; with longer rows line by line, also where results are
 // small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or
 // four, or what NearBytes says; with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three
-// times CachedBagBytes, or what NearBytes says; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches a line
-// at a time. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 did it then (hasEnds, shortTail and avx512Pays of package
+// times CachedBagBytes, or what NearBytes says; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches
+// a line at a time. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 did it then (hasEnds, shortTail and avx512Pays of package
 // rowvec have what it does since) and so, medians of 21 interleaved rounds; where there is an S, gathers and Embed write past the caches:
 //
 //	    table, ids                 gather      scatter-add embed
@@ -336,7 +336,8 @@ var Halves = isa.Halves()
 
 // NearBytes is the size of a table up to which kernels that look rows up, their next rows in LayerNorm and Dropout too, prefetch into the
 // first-level cache and not into the second, where AVX-512 is not in halves, and less ahead: 32 KiB, or four rows abreast, and of short
-// rows 8 KiB. Rows of more than 128 columns may have twice as much. AMD's have no limit since Zen 5. On two shared cores of one, times of that over those of the second level, medians of 41 and 61 interleaved rounds:
+// rows 8 KiB. AMD's have no limit since Zen 5. On two shared cores of one, times of that over those of the second level, medians of 41 and 61
+// interleaved rounds:
 //
 //	                      gather  scatter-add  embed  sums of 10  weighted  Dots, 4 rows and 1  SGD   Adagrad  Adam
 //	50,257 x 768    8,192  0.97   0.98         0.93   0.97        0.95      0.93 0.94           0.95  0.96     0.93
@@ -373,27 +374,26 @@ var Halves = isa.Halves()
 //
 // With 16 KiB of long rows on their way those of 768 columns took 0.95 to 1.09; with 16 KiB of short ones hardly any gained.
 //
-// So they have a limit, and updates with states, of several tables, have none of it there. On a Xeon with 2 MiB of second-level cache and
-// 480 of the third, 2,048 uniform ids, calls right behind one another, medians of 7 and 11 interleaved rounds:
+// So they have a limit, do so with rows of more than NearColumns, and not in updates with states, of several tables. On a Xeon with 2 MiB of
+// second-level cache and 480 of the third, times of that over those of the second level, 2,048 uniform ids of rows that a cache holds, call after
+// call and with 4 MB of something else read in between, medians of 9 interleaved rounds:
 //
-//	                    gather  scatter-add  embed  sums of 10  Dots  SGD   row-wise  Adagrad
-//	 20,000 x 64        0.92    0.97         0.99               0.90  0.88            0.94
-//	 50,257 x 64        0.85    0.97         1.00   0.96        0.97  0.91            0.79
-//	100,000 x 64        0.84    0.95         0.95   1.02        1.03  0.86            0.86
-//	250,000 x 64        1.09    1.18         1.14   1.27        1.29  1.27  1.02
-//	 10,000 x 128       0.86    0.82         0.90   1.04        0.71  0.87            1.09
-//	 25,000 x 128       0.96    0.89         0.99   0.85        0.73  0.90            1.11
-//	 62,000 x 128       1.04    0.94         1.05   1.15        1.09  0.96  0.90
-//	300,000 x 128       1.14    1.09         1.15   1.36        1.36  1.12            1.42
-//	 26,600 x 300       0.87    0.93         0.91   0.84        0.83  0.92  0.98
-//	 80,000 x 300       0.99    1.04         1.05   1.12        0.97  1.07  1.05
-//	 10,400 x 768       0.95    0.94         0.96   0.92        0.98  0.95  0.96
-//	 31,000 x 768       0.97    0.94         0.99   0.97        1.09  0.95  0.94
-//	 50,257 x 768 8,192 1.09    1.02         1.08   1.09        1.12  1.02
+//	               gather     scatter-add  embed      sums of 10  Dots       SGD        row-wise
+//	12,000 x 256   0.99 1.00  1.00 0.99    1.00 1.00  0.94 0.96   0.91 0.94  0.99 0.90  0.98 1.00
+//	20,000 x 300   0.96 0.97  0.92 0.99    0.97 0.97  0.99 0.99   0.95 0.97  0.93 1.00  0.99 1.00
+//	20,000 x 384   0.94 0.90  0.90 0.90    0.90 0.90  1.05 1.02   0.99 0.93  0.89 0.89  0.89 0.90
+//	20,000 x 512   0.93 0.93  0.90 0.95    0.93 0.92  1.00 1.01   0.91 0.92  0.94 0.91  0.95 0.91
+//	15,000 x 768   0.95 0.98  0.96 0.99    0.94 0.94  0.90 0.95   0.96 1.00  0.93 0.94  0.98 0.94
+//	8,000 x 1,024  1.00 1.00  1.03 0.99    1.01 0.97  1.00 1.00   0.97 1.01  1.00 0.97  0.99 1.01
+//	5,000 x 2,048  0.99 1.01  0.99 0.96    1.00 1.04  1.04 1.01   0.99 1.04  0.97 0.98  0.97 1.05
 //
-// With 4 MB of something else read in between 100,000 x 64 has 1.05 to 1.45, and others are the same but for 0.1 of columns up to 128.
-// LayerNorm of 2,000 to 10,000 x 768 in place takes 0.81 to 0.83, out of it 0.95 to 0.98, Dropout 0.94 to 1.02.
-var NearBytes = ofMaker(math.MaxInt, 16<<20, 0)
+// There 50,257 x 64 has 1.00, 0.94, 1.10, 0.99 and 0.96 call after call, and 0.98, 1.08, 1.10, 1.13 and 1.07 otherwise, 25,000 x 128 1.02, 1.12,
+// 1.06, 0.90 and 0.92, and 0.99, 0.99, 1.05, 1.16 and 1.08; 50,257 x 768, from memory, 1.08, 1.02, 1.07, 1.09 and 1.12, 10,000 x 300 by Adagrad
+// 1.09. LayerNorm of 2,000 to 10,000 x 768 in place takes 0.81 to 0.83, out of it 0.95 to 0.98, Dropout 0.94 to 1.02.
+var (
+	NearBytes   = ofMaker(math.MaxInt, 32<<20, 0)
+	NearColumns = ofIntel(128, 0)
+)
 
 // AheadBytes is how much of short rows may be on its way into the second-level cache where AVX-512 is not in halves. On a Xeon, times with
 // 48 KiB over those with 24 of Dots and of sums of 10, 8,192 uniform ids (of 400 and 512 columns half as many), medians of 11 interleaved rounds:
