@@ -473,10 +473,7 @@ func TestLeftAlone(t *testing.T) {
 	for _, c := range []struct {
 		rows, cols int
 		want       bool
-	}{
-		{1, 32, false}, {1, 33, true}, {1, 47, true}, {1, 48, false}, {1, 49, true}, {1, 63, true}, {1, 64, false}, {1, 65, false},
-		{24, 40, true}, {25, 40, true}, {26, 40, false},
-	} {
+	}{{1, 32, false}, {1, 33, true}, {1, 64, true}, {1, 65, false}, {24, 40, true}, {25, 40, true}, {26, 40, false}} {
 		if got := heldLines(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}); got != c.want {
 			t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, c.want)
 		}

@@ -59,6 +59,11 @@ const (
 //lint:ignore U1000 for the assembly alone
 const mixedBytes = 768 // three blocks of AVX-512, which does one more (AHEAD_FOUR)
 
+// noRows is what addScaled has for arguments of rows, where the assembly is that of rows.
+//
+//lint:ignore U1000 for the assembly alone
+var noRows rowArgs
+
 // lanes is for sums of lanes with AVX2: 8 lanes to keep and 8 not to, and the numbers of 16.
 //
 //lint:ignore U1000 for the assembly alone

@@ -45,6 +45,7 @@ type rowArgs struct {
 	ends        bool // END_ROWS does rows of more than shortColumns and up to endColumns
 	near        bool // rows are prefetched into the first-level cache, in kernels with NEAR: see tuning.NearBytes
 	straddle    bool // the line of a row's last column is prefetched, too: see straddles
+	leftToRight bool // blocks have their vectors from left to right, however long a row is: see tuning.LeftToRight
 	leaveLinear bool // where rows come line by line, and short ones, linear rows are left to the processor's own prefetcher
 
 	abreast bool // rows that come line by line come four abreast, in kernels with NEXT_ABREAST: see tuning.AbreastColumns
@@ -352,7 +353,7 @@ func cached(table *Matrix) bool {
 
 // heldLines reports whether a gather is to leave alone a table whose rows are a few lines each: see tuning.HeldLinesBytes.
 func heldLines(table *Matrix) bool {
-	return table.Cols > lineBytes/8 && table.Cols < lineBytes/4 && table.Cols%16 != 0 && extent(table) <= tuning.HeldLinesBytes/4
+	return table.Cols > lineBytes/8 && table.Cols <= lineBytes/4 && extent(table) <= tuning.HeldLinesBytes/4
 }
 
 // prefetch returns how many rows ahead to prefetch, and how many bytes of each at once; 0 stands for line by line, which is
@@ -550,7 +551,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.limit, a.wide = idLimit[I](table.Rows), wide(ids)
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
-	a.stream, a.unfenced, a.leaveLinear = stream, -1, fullWidth()
+	a.stream, a.unfenced, a.leaveLinear, a.leftToRight = stream, -1, fullWidth(), tuning.LeftToRight
 	a.ends = hasEnds(table, ahead, window)
 	a.straddle = burst > table.Cols*4 || straddles(table)
 }

@@ -249,10 +249,10 @@ func lowerWide(t testing.TB) {
 }
 
 // Tests of this package are the same on every machine: near kernels are for withNear, and asmcheck holds them to have the code of others.
-func init() { tuning.NearBytes, tuning.NearColumns = 0, 0 }
+func init() { tuning.NearBytes, tuning.NearColumns, tuning.LeftToRight = 0, 0, false }
 
 // What this machine has.
-var nearBytes, nearColumns = tuning.NearBytes, tuning.NearColumns
+var nearBytes, nearColumns, leftToRight = tuning.NearBytes, tuning.NearColumns, tuning.LeftToRight
 
 // withNear runs test with near kernels, unless sweeps are samples.
 func withNear(t *testing.T, test func()) {

@@ -168,7 +168,8 @@ done: \
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and then
 // TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long, in front of each block, and LEFT for
 // what is left behind the last, and ALSO for linear rows. In rows that have blocks of mixedBytes at most in front of the last, AHEAD
-// does them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK; in longer ones, AHEAD_LONG does.
+// does them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK; in longer ones, AHEAD_LONG does, and in all where
+// rowArgs.leftToRight says so.
 // SPLIT prepares for all rows, with the number of columns in AX, which COLUMNS finds in cols.
 
 #define SPLIT(size) \
@@ -242,6 +243,8 @@ longAhead: \
 	JEQ   tail;                                       \
 	TESTQ R13, R13;                                   \
 	JEQ   vector;                                     \
+	CMPB  rowArgs_leftToRight(BX), $0;                \
+	JNE   long;                                       \
 	CMPQ  R13, $(const_mixedBytes+4*size);            \
 	JGT   long;                                       \
 	NEAR_BLOCKS(KERNEL, STORE, BLOCK, size, scale, v0, v1, v2, v3, v4, v5, v6, v7, block, ahead); \

@@ -335,6 +335,7 @@ func stopTheWorld(t *testing.T, call func() error) (wait, length time.Duration) 
 func BenchmarkPreemption(b *testing.B) {
 	isatest.Tune(b, &tuning.NearBytes, nearBytes)
 	isatest.Tune(b, &tuning.NearColumns, nearColumns)
+	isatest.Tune(b, &tuning.LeftToRight, leftToRight)
 	names := slices.Sorted(maps.Keys(longCalls(1 << 15)))
 	for _, level := range isatest.Levels(b) {
 		for _, name := range names {

@@ -22,6 +22,7 @@ import (
 func BenchmarkStretch(b *testing.B) {
 	isatest.Tune(b, &tuning.NearBytes, nearBytes)
 	isatest.Tune(b, &tuning.NearColumns, nearColumns)
+	isatest.Tune(b, &tuning.LeftToRight, leftToRight)
 	m := newMemory(b, 16<<20)
 	others := make([]byte, 128<<20)
 	for _, level := range isatest.Levels(b) {

@@ -238,9 +238,9 @@ func ofSmall(small, other int) int {
 // and 16.3, with 16 MiB of something else read in between 40.2 and 41.3, of 2 ids 49.8 and 45.5, of 16 13.1 and 12.7, but of 1,000,000
 // x 64 43.5 and 51.6; by turns with AVX2 11.7 and 11.6, of 8 ids 16.6 and 16.1. Updates take 1.0 to 1.3 times as long without.
 //
-// Rows of whole lines, of which none is prefetched twice any more (see straddles of package rowvec), are not among them: 128, 2,048 and 8,192 ids
-// of 50,257 x 64 take 0.81, 0.95 and 0.91 of the time without, call after call, and 0.79, 0.91 and 0.83 with 4 MB of something else read in
-// between, x 48 0.88 to 0.96. Those of 33 to 60 columns that are not take 0.79 to 1.22, 1.04 in the middle.
+// Since no line is prefetched twice (straddles of package rowvec), 128, 2,048 and 8,192 ids of 50,257 x 64 take 0.81, 0.95 and 0.91 of the time
+// with 96 rows ahead where nothing is done but to draw ids in between, x 33 to x 60 0.79 to 1.22, 1.04 in the middle; but right behind one
+// another x 64 1.03 to 1.32, x 48 1.10 and 1.16, x 40 and x 60 1.05 to 1.2, and into the first level 0.97 to 1.2.
 var HeldLinesBytes = ofIntel(16<<20, 0)
 
 // CachedBagBytes is the size of a table up to which bags prefetch nothing, since little else needs the second-level cache, and
@@ -394,6 +394,21 @@ var (
 	NearBytes   = ofMaker(math.MaxInt, 32<<20, 0)
 	NearColumns = ofIntel(128, 0)
 )
+
+// LeftToRight says that all rows of a block or more, and not long ones alone, have their vectors from left to right, in a loop, and none in the
+// order that mixedBytes of package rowvec is about. On a Xeon, times of that, ids right behind one another and with others drawn in between, medians
+// of 9 interleaved rounds:
+//
+//	                  gather     scatter-add  embed      SGD
+//	1,000,000 x 130   0.96 0.97  1.03 1.02    0.99 0.99  1.04 1.01
+//	  400,000 x 160   0.96 0.98  0.99 0.98    0.96 0.99  1.03 1.02
+//	  400,000 x 200   0.95 0.94  1.00 0.93    0.95 0.92  1.01 0.94
+//	  400,000 x 240   1.00 1.00  0.99 1.00    0.99 0.97  0.99 0.97
+//	   20,000 x 200   1.00 1.00  0.98 1.01    0.99 0.94  1.01 0.95
+//	    1,000 x 200   0.78 0.83  1.00 1.02    0.86 0.84  1.02 1.00
+//
+// and with AVX2, of 20,000 x 100 and 400,000 x 200, gather 0.86 and 0.96, scatter-add 1.01 and 0.98, embed 0.88 and 0.95.
+var LeftToRight = isa.Intel()
 
 // AheadBytes is how much of short rows may be on its way into the second-level cache where AVX-512 is not in halves. On a Xeon, times with
 // 48 KiB over those with 24 of Dots and of sums of 10, 8,192 uniform ids (of 400 and 512 columns half as many), medians of 11 interleaved rounds:
@@ -633,7 +648,7 @@ func Lower() (undo func()) {
 	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
 	narrow, narrowIDs := NarrowAbreastColumns, NarrowAbreastIDs
 	written, uneven, copies, roots, norms := WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows
-	InOrderLines = !InOrderLines
+	InOrderLines, LeftToRight = !InOrderLines, !LeftToRight
 	StreamBytes, ParallelElements, ParallelRotaryElements = 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
 	StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes, Halves = 0, 48, 8, 1, 0, true
@@ -642,7 +657,7 @@ func Lower() (undo func()) {
 	NarrowAbreastColumns, NarrowAbreastIDs = 255, 1                                 // likewise
 	WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = 0, true, 0, 0, 0
 	return func() {
-		InOrderLines = !InOrderLines
+		InOrderLines, LeftToRight = !InOrderLines, !LeftToRight
 		StreamBytes, ParallelElements, ParallelRotaryElements = stream, parallel, rotary
 		ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = products, queries, rows, bags
 		StraightColumns, ShareColumns, LeastElements, LeastLines, WideBytes = straight, shared, elements, lines, wide
