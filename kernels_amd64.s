@@ -167,7 +167,7 @@
 	INCQ  R9;          \
 	CMPQ  R9, rows
 
-// SHORT_AHEAD prefetches the row with the id in R10: its first lines, and that of its last byte, which is number CX+last.
+// SHORT_AHEAD prefetches the row with the id in R10: its lines, and that of its last byte, which is number CX+last, if it may straddle one more.
 #define SHORT_AHEAD(LINES, last) \
 	IMULQ R13, R10;             \
 	ADDQ  SI, R10;              \
@@ -918,8 +918,7 @@ done:
 // AVX-512
 
 // END_ROWS does rows of more than shortColumns and up to endColumns as SHORT_ROWS does shorter ones, where rowArgs.ends has it
-// so: with two or four vectors at the left end and one to four at the right, whose lines are what is prefetched. tuning.Halves and hasEnds
-// have the figures.
+// so: with two or four vectors at the left end and one to four at the right. tuning.Halves and hasEnds have the figures.
 
 #define BODY48(KERNEL, OUT) \
 	KERNEL(VECTOR, LATER, Z15, 0, CX, Z4, Z5);  \

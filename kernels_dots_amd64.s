@@ -241,7 +241,7 @@ next: \
 	THREE_AHEAD;         \
 	LAST_FIRST(LOAD)
 
-// AHEAD_END prefetches the lines of the last columns, since rows may begin within a line, and has the registers be what they are elsewhere.
+// AHEAD_END prefetches the lines of the last columns where rows may straddle one more, and has the registers be what they are elsewhere.
 #define AHEAD_END \
 	MOVQ dotArgs_cols(BX), DX;     \
 	CMPB dotArgs_straddle(BX), $0; \

@@ -29,7 +29,7 @@
 	XORL R9, R9
 
 // ROW finds the next row of the table, and prefetches the one that comes rowArgs.ahead rows later: its first
-// rowArgs.burst bytes at once, with the line of the last since rows may begin within a line, or if that is 0, all of it from
+// rowArgs.burst bytes at once, with the line of the last where rows may straddle one more, or if that is 0, all of it from
 // R12 on while this row is done, and now the first line of the one that comes rowArgs.early rows later; R12 is 0 otherwise.
 // As much is prefetched of linear rows, at once from its end on, but not where they are written past the caches, NO_LINEAR, nor
 // line by line where rowArgs.leaveLinear leaves them to the processor's own prefetcher.
@@ -403,7 +403,7 @@ single: \
 	PREFETCH 64(R12)(DX*1)
 
 // LEFT1 prefetches what is left of a row behind the blocks of AVX2, and LEFT2 behind those of AVX-512; R12 goes along. LAST is the
-// line of the last column, since rows may begin within a line, LAST_OF the same where AX has something else. A whole block in its
+// line of the last column where rows may straddle one more, LAST_OF the same where AX has something else. A whole block in its
 // place has up to three lines of some other row come from memory: on a Xeon, with pages of 4 KiB, of 1,000,000 x 160 gathers took 101
 // and 93.5 ns per row with that and without, scatter-adds 110 and 90.0; with pages of 2 MiB 89.7 and 79.6, of x 200 111 and 104.
 
