@@ -493,7 +493,7 @@ func TestNear(t *testing.T) {
 				t.Errorf("%d x %d: %v, want %v", c.rows, c.cols, got, want)
 			}
 		}
-		tuning.NearBytes = 0
+		tuning.NearBytes, tuning.NearColumns = 0, 0
 		if near(&Matrix{Rows: 1, Cols: 1, Stride: 1}) {
 			t.Error("a table where none is")
 		}

@@ -52,7 +52,7 @@ type hint struct {
 	follows bool
 
 	byOne bool // rows do not come abreast
-	far   bool // there is no near kernel
+	far   bool // no near kernel is to do it
 
 	// places are, for updates, the linear row of each id; nil where these are all rows in their order.
 	places []int

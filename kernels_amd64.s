@@ -567,8 +567,8 @@ TEXT ·embedStreamAVX2(SB), NOSPLIT, $0-16
 	EMBED_STREAM_ROWS_AVX2
 	RET
 
-// func fetchRowsAVX2(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
-// for _, id := range ids[:n] { prefetch(table[id][:bytes]) }, longBurst bytes of each row at a time
+// func fetchRowsAVX2(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int, straddle bool)
+// for _, id := range ids[:n] { prefetch(table[id][:bytes]) }, longBurst bytes of each row at a time, with the line of the last if straddle
 // R13 are the bytes left of each row, R12 those to prefetch now.
 TEXT ·fetchRowsAVX2(SB), NOSPLIT, $0-49
 	MOVQ table+0(FP), SI

@@ -231,9 +231,9 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // 16 and 40 rows ahead are as good as 24. A Zen 5 with AVX-512 takes 0.72 to 1.22 times as long with one 8, 24 or 48 rows ahead, 1.03 in
 // the middle.
 //
-// Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level),
-// but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is done (a gather of 128 ids of 1,000,000 x 16,
-// which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 4 saw no difference between 12 and 32, or 48. A
+// Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level, and more
+// where tuning.AheadBytes is), but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is
+// done (a gather of 128 ids of 1,000,000 x 16, which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 4 saw no difference between 12 and 32, or 48. A
 // Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
 //
 //	table             gather           scatter-add      embed            sums of bags of 10
@@ -553,7 +553,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
 	a.stream, a.unfenced, a.leaveLinear, a.leftToRight = stream, -1, fullWidth(), tuning.LeftToRight
 	a.ends = hasEnds(table, ahead, window)
-	a.straddle = burst > table.Cols*4 || straddles(table)
+	a.straddle = burst > table.Cols*4 || stream && fullWidth() || straddles(table) // UNEVEN does not go by lines of the table
 }
 
 // hasEnds reports whether END_ROWS does rows of AVX-512, where it is in halves those of up to narrowColumns. On a Zen 4, times of that over those

@@ -2,7 +2,11 @@
 
 package rowvec
 
-import "github.com/rowvec/rowvec/internal/isa"
+import (
+	"unsafe"
+
+	"github.com/rowvec/rowvec/internal/isa"
+)
 
 // avx512 reports whether the bags are to be done with AVX-512: where there is some, and it pays.
 func (a *bagArgs) avx512() bool { return isa.Active() == isa.AVX512 && a.avx512Pays() }
@@ -212,6 +216,9 @@ func (a *bagArgs) do(k bagOp) bool {
 	a.fetched, a.straddle = a.cols+beyond, a.straddle || beyond > 0
 	if a.avx512() {
 		a.ends, a.held = a.oneBlock(), a.heldRows()
+		if a.held && a.cols > heldBlock && (uintptr(unsafe.Pointer(a.table))|a.tableStride)%cacheLine != 0 {
+			a.straddle = true // from one block into the next
+		}
 		switch k {
 		case opBagSum:
 			return bagSumAVX512(a)

@@ -179,7 +179,7 @@ ahead: \
 	LINES(R10);                      \
 	MOVQ  bagArgs_fetched(BX), R12;  \
 	SUBQ  $(size/4), R12;            \
-	JLE   6(PC);                     \
+	JLE   5(PC);                     \
 	PREFETCH size(R10);              \
 	ADDQ  $64, R10;                  \
 	SUBQ  $16, R12;                  \

@@ -101,6 +101,7 @@ func normaliseIDs[I uint32 | uint64](n *forward.Normal, ids []I) (done int) {
 	a.addRow = uintptr(unsafe.Pointer(a.add))
 	var b fourArgs
 	b.shape(dst, dst, n.Epsilon)
+	b.near = a.near // rows of the table are what is prefetched
 	b.gamma, b.beta = &n.Gamma[0], &n.Beta[0]
 	a.sums = &b.sums
 	table0 := uintptr(unsafe.Pointer(a.table))

@@ -258,8 +258,8 @@ var nearBytes, nearColumns, leftToRight = tuning.NearBytes, tuning.NearColumns, 
 func withNear(t *testing.T, test func()) {
 	t.Helper()
 	if isa.Active() == isa.AVX512 && !isatest.Sampled() {
-		defer func(halves bool) { tuning.Halves, tuning.NearBytes = halves, 0 }(tuning.Halves)
-		tuning.Halves, tuning.NearBytes = false, math.MaxInt
+		defer func(halves bool) { tuning.Halves, tuning.NearBytes, tuning.LeftToRight = halves, 0, false }(tuning.Halves)
+		tuning.Halves, tuning.NearBytes, tuning.LeftToRight = false, math.MaxInt, true
 		test()
 	}
 }

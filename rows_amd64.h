@@ -434,7 +434,7 @@ single: \
 	SUBQ  $-128, R12; \
 	LEFT_HALF(cols)
 
-// They read rowArgs: where BX is something else, R12 has to be 0.
+// They and COLUMNS read rowArgs: what has none has noRows in BX.
 
 #define LINEAR2 \
 	CMPB rowArgs_leaveLinear(BX), $0; \

@@ -55,6 +55,7 @@ func fuzz(f *testing.F, build func(t *trial)) {
 	f.Cleanup(tuning.Lower()) // several workers, and results written past the caches, whatever their size
 	isatest.Tune(f, &tuning.NearBytes, 0)
 	isatest.Tune(f, &tuning.NearColumns, 0)
+	isatest.Tune(f, &tuning.LeftToRight, false)
 	regions := make([]region, 9)
 	for i := range regions {
 		regions[i] = newRegion(f, maxBlock)
@@ -64,6 +65,7 @@ func fuzz(f *testing.F, build func(t *trial)) {
 		in, floats := decode(b)
 		c := &trial{in: in, values: in.values(floats), regions: regions}
 		tuning.NearBytes = int(in.Dim+in.N) % 2 * math.MaxInt // near kernels, where vectors are not done in halves
+		tuning.LeftToRight = (in.Dim+in.N)/2%2 == 1
 		build(c)
 		if err := c.play(ways); err != nil {
 			t.Fatalf("%s: %v\n%s", c.op, err, c.describe())
