@@ -149,9 +149,9 @@ start: \
 #define WIDE(ids) MOVQ (ids)(R9*8), R10
 
 // TERMS adds up rows to the end of the bag, one after the other, and TERMS_AHEAD as long as there are ids to prefetch by: LINES
-// as much as a block is wide, a loop the rest, and then the line of the last column where rows may straddle one more (of tables that begin in
-// the middle of a line sums of 10 of 4,000,000 x 16 take 0.71 of the time without it, of 1,000,000 x 32, x 64 and x 128 0.96, 0.92 and 0.91). It jumps
-// by numbers of instructions, since BAGS has labels enough. There are four loops since it counts how much of the next rows a
+// as much as a block is wide, a loop the rest, and then the line of the last column where rows may straddle one more (on a Xeon, of tables
+// that begin in the middle of a line, time with that to the time without: sums of 10 of 4,000,000 x 16 0.71, of 1,000,000 x 32 0.96, x 64 0.92,
+// x 128 0.91). It jumps by numbers of instructions, since BAGS has labels enough. There are four loops since it counts how much of the next rows a
 // processor sees while it waits for one: where one loop asks anew, for each id, how wide it is and whether to prefetch, bags of
 // 10 with AVX2 take up to 1.13 times as long on a Zen 3. Medians of 6 processes that alternate the two:
 //
