@@ -523,6 +523,36 @@ func TestStraddles(t *testing.T) {
 	}
 }
 
+// TestStraddle has what prefetches be told whether rows may straddle one line more.
+func TestStraddle(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			cols, stride, first int
+			rows, dots          bool // or bags
+		}{
+			{16, 16, 0, false, false}, {16, 16, 8, true, true}, {30, 30, 0, true, true}, {24, 24, 0, false, false}, {64, 64, 0, false, false},
+			{17, 32, 0, false, w == byAVX2}, {23, 32, 0, false, w == byAVX2}, {24, 32, 0, false, false}, {32, 32, 0, false, false},
+		} {
+			data := make([]float32, 16*c.stride+32)
+			for uintptr(unsafe.Pointer(&data[0]))%cacheLine != 0 {
+				data = data[1:]
+			}
+			table := &Matrix{Rows: 16, Cols: c.cols, Stride: c.stride, Data: data[c.first:]}
+			linear, ids := &Matrix{Rows: 1, Cols: c.cols, Stride: c.cols, Data: make([]float32, c.cols)}, []uint32{0}
+			a := rowArgs{linear: &linear.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}
+			prepareRows(&a, linear, table, ids, &hint{})
+			var bags bagArgs
+			prepareBags(&bags, linear, table, ids)
+			var d dotArgs
+			d.prepare(linear, linear, table, 1)
+			if a.straddle != c.rows || bags.straddle != c.rows || d.straddle != c.dots {
+				t.Errorf("%d columns of %d from number %d of a line on: rows %v, bags %v, dot products %v, want %v, %v and %v",
+					c.cols, c.stride, c.first, a.straddle, bags.straddle, d.straddle, c.rows, c.rows, c.dots)
+			}
+		}
+	})
+}
+
 func TestWrittenAhead(t *testing.T) {
 	isatest.Tune(t, &tuning.WrittenBytes, 4*10*66)
 	for _, c := range []struct {

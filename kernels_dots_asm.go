@@ -196,13 +196,13 @@ func (d *dotArgs) prepare(dst, a, table *Matrix, n int) {
 	race.ReadMatrix(a)
 	d.near = near(table) && d.ids != nil
 	d.ahead, d.burst = prefetch(table, n, 0, true, d.near)
+	tail := a.Cols & 15 // up to 7 columns of which AVX2 has among 8, and prefetches where these begin
+	d.straddle = d.burst > table.Cols*4 || straddles(table) || isa.Active() == isa.AVX2 && tail > 0 && tail < 8
 	if d.burst == 0 {
 		d.burst = longBurst // AVX-512 has no prefetching line by line here
 	}
 	d.dstStride, d.aStride, d.tableStride = uintptr(dst.Stride)*4, uintptr(a.Stride)*4, uintptr(table.Stride)*4
 	d.limit, d.cols = uint64(table.Rows), a.Cols
-	tail := a.Cols & 15 // up to 7 columns of which AVX2 has among 8, and prefetches where these begin
-	d.straddle = d.burst > table.Cols*4 || straddles(table) || isa.Active() == isa.AVX2 && tail > 0 && tail < 8
 }
 
 // run does n ids for so many rows of a, and returns the number done.
