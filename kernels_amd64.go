@@ -51,7 +51,7 @@ const (
 // 67.0. Tables of up to 6 MB see no difference. Longer rows lose: where it was so for all, scatter-adds of 50,257 x 768 took up
 // to 1.12 times as long, whose rows in their order are a stream.
 //
-// Processors of Intel's have none of either: see tuning.LeftToRight.
+// Processors of Intel's have blocks of COLUMNS from left to right, in a loop: see tuning.LeftToRight.
 //
 // Nor do such rows go in a loop with AVX-512 where rows are prefetched (UPDATE_COLUMNS in kernels_update_amd64.s says why; with
 // AVX2 it takes up to 1.1 times as long). On a Zen 5 with linear rows left alone, in a loop and so: 200,000 x 200 41.1 and

@@ -233,8 +233,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //
 // Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level, and more
 // where tuning.AheadBytes is), but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is
-// done (a gather of 128 ids of 1,000,000 x 16, which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 4 saw no difference between 12 and 32, or 48. A
-// Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
+// done (a gather of 128 ids of 1,000,000 x 16, which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 4 saw no difference between 12
+// and 32, or 48. A Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
 //
 //	table             gather           scatter-add      embed            sums of bags of 10
 //	1,000,000 x 8     4.68 3.22 2.54   4.70 3.21 2.63   5.41 3.62 2.84
@@ -397,7 +397,8 @@ func prefetch(table *Matrix, ids, stride int, atOnce, near bool) (ahead, burst i
 //	1,000,000 x 80   0.95    0.85         0.98   0.96        0.97
 //	1,000,000 x 128  0.94    0.97         0.97   0.98        0.99
 //
-// (part of what 80 columns gain is that END_ROWS has each line once), with AVX2 as much. To ask costs rows of 30 columns up to 4 percent.
+// (part of what 80 columns gain is that END_ROWS has each line once), with AVX2 as much. To ask costs rows of 12 and 30 columns up to 5 percent,
+// and those of 8 that the second level holds.
 func straddles(table *Matrix) bool {
 	bytes := table.Cols * 4
 	step := table.Stride*4 | cacheLine

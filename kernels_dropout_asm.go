@@ -188,6 +188,9 @@ func dropoutMeanwhile(dst, src *Matrix, mask *Mask, stream bool, next *forward.N
 	if ids*dst.Cols > longBytes/4 || cached(&next.Table) {
 		ids = 0
 	}
+	if ids > 0 {
+		a.near = near(&next.Table) // whose rows are what is prefetched, and not those of a part of the result
+	}
 	if next.Wide {
 		a.wide = 1
 	}

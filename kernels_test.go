@@ -254,7 +254,7 @@ func init() { tuning.NearBytes, tuning.NearColumns, tuning.LeftToRight = 0, 0, f
 // What this machine has.
 var nearBytes, nearColumns, leftToRight = tuning.NearBytes, tuning.NearColumns, tuning.LeftToRight
 
-// withNear runs test with near kernels, unless sweeps are samples.
+// withNear runs test with near kernels, and blocks from left to right, unless sweeps are samples.
 func withNear(t *testing.T, test func()) {
 	t.Helper()
 	if isa.Active() == isa.AVX512 && !isatest.Sampled() {

@@ -238,9 +238,9 @@ func ofSmall(small, other int) int {
 // and 16.3, with 16 MiB of something else read in between 40.2 and 41.3, of 2 ids 49.8 and 45.5, of 16 13.1 and 12.7, but of 1,000,000
 // x 64 43.5 and 51.6; by turns with AVX2 11.7 and 11.6, of 8 ids 16.6 and 16.1. Updates take 1.0 to 1.3 times as long without.
 //
-// Since no line is prefetched twice (straddles of package rowvec), 128, 2,048 and 8,192 ids of 50,257 x 64 take 0.81, 0.95 and 0.91 of the time
-// with 96 rows ahead where nothing is done but to draw ids in between, x 33 to x 60 0.79 to 1.22, 1.04 in the middle; but right behind one
-// another x 64 1.03 to 1.32, x 48 1.10 and 1.16, x 40 and x 60 1.05 to 1.2, and into the first level 0.97 to 1.2.
+// Since no line of rows of whole lines is prefetched twice (straddles of package rowvec), 128, 2,048 and 8,192 ids of 50,257 x 64 take 0.81,
+// 0.95 and 0.91 of the time with 96 rows ahead where nothing is done but to draw ids in between, x 33 to x 60 0.79 to 1.22, 1.04 in the middle;
+// but right behind one another x 64 1.03 to 1.32, x 48 1.10 and 1.16, x 40 and x 60 1.05 to 1.2, and into the first level 0.97 to 1.2.
 var HeldLinesBytes = ofIntel(16<<20, 0)
 
 // CachedBagBytes is the size of a table up to which bags prefetch nothing, since little else needs the second-level cache, and
@@ -387,17 +387,17 @@ var Halves = isa.Halves()
 //	8,000 x 1,024  1.00 1.00  1.03 0.99    1.01 0.97  1.00 1.00   0.97 1.01  1.00 0.97  0.99 1.01
 //	5,000 x 2,048  0.99 1.01  0.99 0.96    1.00 1.04  1.04 1.01   0.99 1.04  0.97 0.98  0.97 1.05
 //
-// There 50,257 x 64 has 1.00, 0.94, 1.10, 0.99 and 0.96 call after call, and 0.98, 1.08, 1.10, 1.13 and 1.07 otherwise, 25,000 x 128 1.02, 1.12,
-// 1.06, 0.90 and 0.92, and 0.99, 0.99, 1.05, 1.16 and 1.08; 50,257 x 768, from memory, 1.08, 1.02, 1.07, 1.09 and 1.12, 10,000 x 300 by Adagrad
+// There 50,257 x 64 has 1.00, 1.06, 0.91, 1.01 and 1.04 call after call, and 0.98, 1.08, 1.10, 1.13 and 1.07 otherwise, 25,000 x 128 0.98, 0.89,
+// 0.95, 1.12 and 1.09, and 0.99, 0.99, 1.05, 1.16 and 1.08; 50,257 x 768, from memory, 1.08, 1.02, 1.08, 1.09 and 1.12, 10,000 x 300 by Adagrad
 // 1.09. LayerNorm of 2,000 to 10,000 x 768 in place takes 0.81 to 0.83, out of it 0.95 to 0.98, Dropout 0.94 to 1.02.
 var (
 	NearBytes   = ofMaker(math.MaxInt, 32<<20, 0)
 	NearColumns = ofIntel(128, 0)
 )
 
-// LeftToRight says that all rows of a block or more, and not long ones alone, have their vectors from left to right, in a loop, and none in the
-// order that mixedBytes of package rowvec is about. On a Xeon, times of that, ids right behind one another and with others drawn in between, medians
-// of 9 interleaved rounds:
+// LeftToRight says that COLUMNS does all rows of a block or more, and not long ones alone, from left to right, in a loop, and none in the order
+// that mixedBytes of package rowvec is about; END_ROWS, SHORT_ROWS and WHOLE_ROWS have that everywhere. On a Xeon, times of that, ids right
+// behind one another and with others drawn in between, medians of 9 interleaved rounds:
 //
 //	                  gather     scatter-add  embed      SGD
 //	1,000,000 x 130   0.96 0.97  1.03 1.02    0.99 0.99  1.04 1.01
