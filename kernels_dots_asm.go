@@ -65,6 +65,18 @@ const (
 	oneElements  = 1536
 )
 
+// The first rows are prefetched before anything else is done, as fetch does elsewhere. On a Xeon, times with that over those without for 1, 2, 4
+// and 16 rows of a, calls right behind one another, and with 8 MB of something else read in between, medians of 15 interleaved rounds:
+//
+//	1,000,000 x 16   32    1.24 1.27 1.22 1.01    0.84 0.80 0.68 0.50
+//	1,000,000 x 16  128    0.97 0.93 0.91 0.86    0.82 0.87 0.78 0.75
+//	1,000,000 x 64    8    1.07 1.12 1.02 0.96    1.04 1.07 0.91 0.78
+//	1,000,000 x 64   32    1.05 0.95 0.74 0.79    0.93 0.82 0.59 0.65
+//	1,000,000 x 64  512    0.97 0.96 0.94 0.90    0.98 0.95 0.91 0.84
+//	1,000,000 x 128  64    0.94 0.98 0.86 0.88    0.99 0.93 0.79 0.79
+//	   50,257 x 768  32    1.00 0.99 0.99 0.96    0.99 1.00 1.00 0.98
+//
+// and with AVX2 0.86 to 1.17 and 0.50 to 1.02 of it.
 func dots[I ID](dst, a, table *Matrix, ids []I) int {
 	if isa.Active() == isa.Portable || a.Cols < dotColumns() {
 		return kernels.Dots(*dst, *a, *table, ids)
@@ -84,6 +96,7 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int {
 	race.ReadRows(table, ids)
 	d := dotArgs{dst: &dst.Data[0], a: &a.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0])}
 	d.prepare(dst, a, table, len(ids))
+	fetch(table, ids, d.ahead, &hint{})
 	d.wide, d.limit = wide(ids), idLimit[I](table.Rows)
 	return d.run(a.Rows, len(ids))
 }

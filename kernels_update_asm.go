@@ -132,7 +132,7 @@ func takesPlaces(u *forward.Update) bool {
 func (a *updateArgs) run(k updateOp, n, cols int) int {
 	a.cols, a.n = cols, n
 	if k != opUpdateAdd && k != opUpdateRowAdagrad {
-		a.straddle = a.straddle || cols > lineBytes/8
+		a.straddle = a.straddle || cols > lineBytes/8 && cols%16 != 0
 	}
 	if n <= fewRows && n*cols <= updateElements {
 		return a.do(k)

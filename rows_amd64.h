@@ -166,10 +166,10 @@ done: \
 	STORE(x, off(R10)(at*1))
 
 // COLUMNS does one row with vectors of size bytes, a power of two, which STORE writes: blocks of four, single ones, and then
-// TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long, in front of each block, and LEFT for
-// what is left behind the last, and ALSO for linear rows. In rows that have blocks of mixedBytes at most in front of the last, AHEAD
-// does them there, with AVX-512 without a loop, and all have their vectors in the order of BLOCK; in longer ones, AHEAD_LONG does, and in all where
-// rowArgs.leftToRight says so.
+// TAIL. Where R12 is a row to prefetch, LINES does so for as much of it as a block is long, in front of each block, LAST_LINE for the
+// line of its last column and LEFT for what is left behind the last block, and ALSO for linear rows. In rows that have blocks of
+// mixedBytes at most in front of the last, AHEAD does them there, with AVX-512 without a loop, and all have their vectors in the order of
+// BLOCK; in longer ones, AHEAD_LONG does, and in all where rowArgs.leftToRight says so.
 // SPLIT prepares for all rows, with the number of columns in AX, which COLUMNS finds in cols.
 
 #define SPLIT(size) \
@@ -237,7 +237,7 @@ longAhead: \
 	IN_ORDER(KERNEL, STORE, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 	JLT   longAhead
 
-#define COLUMNS(KERNEL, STORE, BLOCK, LINES, LEFT, ALSO, AHEAD, AHEAD_LONG, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
+#define COLUMNS(KERNEL, STORE, BLOCK, LINES, LAST_LINE, LEFT, ALSO, AHEAD, AHEAD_LONG, TAIL, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7) \
 	XORL  DX, DX;                                     \
 	TESTQ CX, CX;                                     \
 	JEQ   tail;                                       \
@@ -255,6 +255,7 @@ long: \
 longRow: \
 	AHEAD_LONG(KERNEL, STORE, LINES, ALSO, cols, size, scale, v0, v1, v2, v3, v4, v5, v6, v7); \
 aheadDone: \
+	LAST_LINE;                                        \
 	TESTL $(size-1), cols;                            \
 	JEQ   vectors;                                    \
 	LEFT;                                             \
@@ -402,18 +403,11 @@ single: \
 	PREFETCH (R12)(DX*1);    \
 	PREFETCH 64(R12)(DX*1)
 
-// LEFT1 prefetches what is left of a row behind the blocks of AVX2, and LEFT2 behind those of AVX-512; R12 goes along. LAST is the
-// line of the last column where rows may straddle one more, LAST_OF the same where AX has something else. A whole block in its
+// LEFT1 prefetches what is left of a row behind the blocks of AVX2, and LEFT2 behind those of AVX-512; R12 goes along. A whole block in its
 // place has up to three lines of some other row come from memory: on a Xeon, with pages of 4 KiB, of 1,000,000 x 160 gathers took 101
 // and 93.5 ns per row with that and without, scatter-adds 110 and 90.0; with pages of 2 MiB 89.7 and 79.6, of x 200 111 and 104.
 
-#define LAST STRADDLE(rowArgs_straddle, -4(R12)(AX*4))
-
-#define LAST_OF \
-	MOVQ rowArgs_cols(BX), R11; \
-	STRADDLE(rowArgs_straddle, -4(R12)(R11*4))
-
-#define LEFT_HALF(cols) \
+#define LEFT1(cols) \
 	TESTB $16, cols;        \
 	JEQ   3(PC);            \
 	PREFETCH (R12)(DX*1);   \
@@ -422,17 +416,21 @@ single: \
 	JEQ   2(PC);            \
 	PREFETCH (R12)(DX*1)
 
-#define LEFT1(cols, LAST) \
-	LAST;           \
-	LEFT_HALF(cols)
-
-#define LEFT2(cols, LAST) \
-	LAST;           \
+#define LEFT2(cols) \
 	TESTB $32, cols;  \
 	JEQ   4(PC);      \
 	TWO_LINES;        \
 	SUBQ  $-128, R12; \
-	LEFT_HALF(cols)
+	LEFT1(cols)
+
+// LAST prefetches the line of the last column where rows may straddle one more, blocks make up a row or not, and LAST_OF does where AX has
+// something else than the number of columns.
+
+#define LAST STRADDLE(rowArgs_straddle, -4(R12)(AX*4))
+
+#define LAST_OF \
+	MOVQ rowArgs_cols(BX), R11; \
+	STRADDLE(rowArgs_straddle, -4(R12)(R11*4))
 
 // They and COLUMNS read rowArgs: what has none has noRows in BX.
 
@@ -447,13 +445,13 @@ single: \
 	WINDOW(64)
 
 #define COLUMNS_WINDOW_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, TWO_LINES, LEFT1(rowArgs_cols(BX), LAST_OF), WINDOW2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, TWO_LINES, LAST_OF, LEFT1(rowArgs_cols(BX)), WINDOW2, AHEAD_LOOP, LONG_LINES, TAIL_AVX2, rowArgs_cols(BX), 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_AVX2(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, TWO_LINES, LEFT1(AX, LAST), LINEAR2, AHEAD_LOOP, LONG_ABREAST_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, VECTOR, MIXED, TWO_LINES, LAST, LEFT1(AX), LINEAR2, AHEAD_LOOP, LONG_ABREAST_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define COLUMNS_STREAM_AVX2(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, LEFT1(AX, LAST), NOTHING, AHEAD_LOOP, LONG_ABREAST_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
+	COLUMNS(KERNEL, STREAM, MIXED, TWO_LINES, LAST, LEFT1(AX), NOTHING, AHEAD_LOOP, LONG_ABREAST_AVX2, TAIL_AVX2, AX, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
 #define BEGIN_AVX2 \
 	ROWS_BEGIN;                         \
@@ -522,13 +520,13 @@ single: \
 	WINDOW(192)
 
 #define COLUMNS_WINDOW_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LEFT2(rowArgs_cols(BX), LAST_OF), WINDOW4, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LAST_OF, LEFT2(rowArgs_cols(BX)), WINDOW4, AHEAD_FOUR, LONG_LINES, TAIL_AVX512, rowArgs_cols(BX), 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_STREAM_AVX512(KERNEL) \
-	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, LEFT2(AX, LAST), NOTHING, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, STREAM, MIXED, FOUR_LINES, LAST, LEFT2(AX), NOTHING, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 #define COLUMNS_AVX512(KERNEL) \
-	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LEFT2(AX, LAST), LINEAR4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
+	COLUMNS(KERNEL, VECTOR, MIXED, FOUR_LINES, LAST, LEFT2(AX), LINEAR4, AHEAD_FOUR, LONG_ABREAST, TAIL_AVX512, AX, 64, Z15, Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7)
 
 // MASK sets the lanes of the tail, with the number of columns in AX.
 #define MASK \
