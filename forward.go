@@ -54,6 +54,8 @@ type hint struct {
 	byOne bool // rows do not come abreast
 	far   bool // no near kernel is to do it
 
+	matrices int // how many an update prefetches rows of; 0 for what is no update
+
 	// places are, for updates, the linear row of each id; nil where these are all rows in their order.
 	places []int
 }

@@ -544,6 +544,9 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	if a.abreast {
 		ahead = 4
 		a.quarter = uintptr(table.Cols+63) / 64 * 64
+	} else if h.matrices > 0 {
+		_, most := bytesAhead(a.near)
+		ahead = min(ahead, max(1, most/(4*h.matrices*min(table.Cols, updateElements))))
 	}
 	fetch(table, ids, ahead, h)
 	window := uintptr(0)

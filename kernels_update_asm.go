@@ -76,11 +76,8 @@ func prepareUpdate[I ID](a *updateArgs, table *Matrix, ids []I, grad *Matrix, h 
 		h.byOne = h.byOne || s.Stride != table.Stride
 	}
 	h.far = len(states) > 0 && tuning.NearBytes < math.MaxInt // see there
+	h.matrices = 1 + len(states)
 	prepareRows(&a.rowArgs, grad, table, ids, h)
-	if !a.abreast {
-		_, most := bytesAhead(a.near)
-		a.ahead = min(a.ahead, max(1, most/(4*(1+len(states))*min(table.Cols, updateElements))))
-	}
 	if h.places != nil && !(fullWidth() && closeBy(h.places)) {
 		a.placesAhead = a.ahead
 	}

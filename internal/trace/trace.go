@@ -1,0 +1,14 @@
+// Package trace says what a call prefetches, which nothing that it computes depends on: the thread that does it is stepped through. It is
+// for tests.
+package trace
+
+import "errors"
+
+// Prefetch is a prefetch instruction that was executed.
+type Prefetch struct {
+	At      uintptr // the instruction
+	Address uintptr // what it is to fetch the line of
+}
+
+// ErrRefused says that the system does not let one process trace another, or that functions are not where the file of the program has them.
+var ErrRefused = errors.New("trace: refused")

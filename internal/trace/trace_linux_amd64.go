@@ -1,0 +1,373 @@
+package trace
+
+import (
+	"cmp"
+	"debug/elf"
+	"debug/gosym"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A thread cannot step through itself: another instance of the program does so. This is the variable that tells that one of the thread.
+const variable = "ROWVEC_TRACE_THREAD"
+
+func init() {
+	name := os.Getenv(variable)
+	if name == "" {
+		return
+	}
+	thread, err := strconv.Atoi(name)
+	if err == nil {
+		err = trace(thread)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "trace:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Prefetches runs f and returns what the assembly of this module prefetches meanwhile, in that order. No other goroutine may run that
+// assembly. It takes some thousand times as long as without.
+func Prefetches(f func()) ([]Prefetch, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := unix.Gettid()
+	undo, err := pin(thread) // to one processor, where a step takes a quarter of the time
+	if err != nil {
+		return nil, err
+	}
+	defer undo()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, thread))
+	var says strings.Builder
+	cmd.Stderr = &says
+	begin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	log, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	// Yama, where it is, has a thread name who may trace it.
+	_ = unix.Prctl(unix.PR_SET_PTRACER, uintptr(cmd.Process.Pid), 0, 0, 0)
+	begin.Close()
+	if _, err := io.ReadFull(log, make([]byte, 1)); err != nil {
+		return nil, fmt.Errorf("%w: %w, %s", ErrRefused, cmd.Wait(), says.String())
+	}
+	mark(thread)
+	f()
+	mark(thread)
+	data, err := io.ReadAll(log)
+	if err := errors.Join(err, cmd.Wait()); err != nil {
+		return nil, fmt.Errorf("%w, %s", err, says.String())
+	}
+	var all []Prefetch
+	for entry := range slices.Chunk(data, 16) {
+		all = append(all, Prefetch{
+			At:      uintptr(binary.NativeEndian.Uint64(entry)),
+			Address: uintptr(binary.NativeEndian.Uint64(entry[8:])),
+		})
+	}
+	return all, nil
+}
+
+// pin has a thread, and what it starts, run on one of its processors alone.
+func pin(thread int) (undo func(), err error) {
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(thread, &all); err != nil {
+		return nil, err
+	}
+	cpu := 0
+	for !all.IsSet(cpu) {
+		cpu++
+	}
+	one.Set(cpu)
+	return func() { _ = unix.SchedSetaffinity(thread, &all) }, unix.SchedSetaffinity(thread, &one)
+}
+
+// mark stops the thread for its tracer, at the beginning and at the end. It never gets the signal.
+func mark(thread int) {
+	if err := unix.Tgkill(os.Getpid(), thread, unix.SIGSTOP); err != nil {
+		panic(err)
+	}
+}
+
+// tracee is a thread that is stepped through in some of its functions.
+type tracee struct {
+	thread       int
+	functions    []gosym.Func
+	breakpoints  map[uint64][]byte // at their beginnings, and the byte that was there
+	instructions map[uint64]*instruction
+	log          []byte
+}
+
+// trace writes what the thread prefetches between two marks.
+func trace(thread int) error {
+	runtime.LockOSThread() // since it is one thread that traces another
+	t := tracee{thread: thread, breakpoints: make(map[uint64][]byte), instructions: make(map[uint64]*instruction)}
+	if err := t.findFunctions(); err != nil {
+		return err
+	}
+	if _, err := io.ReadAll(os.Stdin); err != nil {
+		return err
+	}
+	if err := unix.PtraceSeize(thread); err != nil {
+		return err
+	}
+	if _, err := os.Stdout.Write([]byte{0}); err != nil {
+		return err
+	}
+	begin := func() error { return unix.PtraceCont(thread, 0) }
+	end := func() error { return unix.PtraceDetach(thread) }
+	for _, do := range []func() error{t.toMark, t.setBreakpoints, begin, t.toMark, t.clearBreakpoints, end} {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	_, err := os.Stdout.Write(t.log)
+	return err
+}
+
+// findFunctions finds those that are written in assembly, of this module alone.
+func (t *tracee) findFunctions() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	file, err := elf.Open(self)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if file.Type != elf.ET_EXEC {
+		return errors.New("functions are not where the program says")
+	}
+	lines, text := file.Section(".gopclntab"), file.Section(".text")
+	if lines == nil || text == nil {
+		return errors.New("the program says nothing of its functions")
+	}
+	data, err := lines.Data()
+	if err != nil {
+		return err
+	}
+	table, err := gosym.NewTable(nil, gosym.NewLineTable(data, text.Addr))
+	if err != nil {
+		return err
+	}
+	module := strings.TrimSuffix(reflect.TypeFor[Prefetch]().PkgPath(), "/internal/trace")
+	for _, f := range table.Funcs {
+		if source, _, _ := table.PCToLine(f.Entry); strings.HasPrefix(f.Name, module) && strings.HasSuffix(source, ".s") {
+			t.functions = append(t.functions, f)
+		}
+	}
+	if len(t.functions) == 0 {
+		return errors.New("there is no assembly")
+	}
+	slices.SortFunc(t.functions, func(a, b gosym.Func) int { return cmp.Compare(a.Entry, b.Entry) })
+	return nil
+}
+
+func (t *tracee) within(address uint64) bool {
+	i, found := slices.BinarySearchFunc(t.functions, address, func(f gosym.Func, address uint64) int { return cmp.Compare(f.Entry, address) })
+	return found || i > 0 && address < t.functions[i-1].End
+}
+
+func (t *tracee) setBreakpoints() error {
+	for _, f := range t.functions {
+		was := make([]byte, 1)
+		if _, err := unix.PtracePeekText(t.thread, uintptr(f.Entry), was); err != nil {
+			return err
+		}
+		t.breakpoints[f.Entry] = was
+		if err := t.poke(f.Entry, []byte{0xcc}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tracee) clearBreakpoints() error {
+	for at, was := range t.breakpoints {
+		if err := t.poke(at, was); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tracee) poke(address uint64, data []byte) error {
+	_, err := unix.PtracePokeText(t.thread, uintptr(address), data)
+	return err
+}
+
+// wait waits for the thread to stop, and returns what stopped it.
+func (t *tracee) wait() (syscall.Signal, error) {
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(t.thread, &status, unix.WALL, nil); err != nil {
+		return 0, err
+	}
+	if !status.Stopped() {
+		return 0, errors.New("the thread has ended")
+	}
+	return status.StopSignal(), nil
+}
+
+// toMark lets the thread run to the next mark, but for functions with breakpoints.
+func (t *tracee) toMark() error {
+	pending := syscall.Signal(0)
+	for {
+		stopped, err := t.wait()
+		switch {
+		case err != nil:
+			return err
+		case stopped == unix.SIGSTOP:
+			return nil
+		case stopped == unix.SIGTRAP:
+			if pending, err = t.step(); err != nil {
+				return err
+			}
+		default:
+			pending = stopped
+		}
+		if err := unix.PtraceCont(t.thread, int(pending)); err != nil {
+			return err
+		}
+	}
+}
+
+// step goes from a breakpoint on until the thread is in none of the functions, and returns a signal for it that came meanwhile, or 0.
+func (t *tracee) step() (pending syscall.Signal, err error) {
+	var regs unix.PtraceRegs
+	if err := unix.PtraceGetRegs(t.thread, &regs); err != nil {
+		return 0, err
+	}
+	regs.Rip-- // int3 is done
+	if err := unix.PtraceSetRegs(t.thread, &regs); err != nil {
+		return 0, err
+	}
+	for t.within(regs.Rip) {
+		was, breakpoint := t.breakpoints[regs.Rip]
+		if breakpoint {
+			if err := t.poke(regs.Rip, was); err != nil {
+				return 0, err
+			}
+		}
+		in, err := t.instruction(regs.Rip)
+		if err != nil {
+			return 0, err
+		}
+		if in != nil {
+			t.log = binary.NativeEndian.AppendUint64(t.log, regs.Rip)
+			t.log = binary.NativeEndian.AppendUint64(t.log, in.address(&regs))
+		}
+		for stopped := syscall.Signal(0); stopped != unix.SIGTRAP; {
+			if err := unix.PtraceSingleStep(t.thread); err != nil {
+				return 0, err
+			}
+			if stopped, err = t.wait(); err != nil {
+				return 0, err
+			}
+			if stopped != unix.SIGTRAP { // before the step
+				pending = stopped
+			}
+		}
+		if breakpoint {
+			if err := t.poke(regs.Rip, []byte{0xcc}); err != nil {
+				return 0, err
+			}
+		}
+		if err := unix.PtraceGetRegs(t.thread, &regs); err != nil {
+			return 0, err
+		}
+	}
+	return pending, nil
+}
+
+// instruction returns that at an address, or nil where it does not prefetch.
+func (t *tracee) instruction(address uint64) (*instruction, error) {
+	in, known := t.instructions[address]
+	if known {
+		return in, nil
+	}
+	code := make([]byte, 16)
+	if _, err := unix.PtracePeekText(t.thread, uintptr(address), code); err != nil {
+		return nil, err
+	}
+	in = decode(code)
+	t.instructions[address] = in
+	return in, nil
+}
+
+// instruction is one that prefetches from memory: base + index*scale + offset.
+type instruction struct {
+	base, index int // numbers of registers, or none
+	scale       uint64
+	offset      int64
+}
+
+const none = -1
+
+// decode returns the instruction that code begins with, if it prefetches.
+func decode(code []byte) *instruction {
+	rex := byte(0)
+	if code[0]&0xf0 == 0x40 {
+		rex, code = code[0], code[1:]
+	}
+	if code[0] != 0x0f || code[1] != 0x18 && code[1] != 0x0d {
+		return nil
+	}
+	mod, hint, base := code[2]>>6, code[2]>>3&7, int(code[2]&7)
+	if mod == 3 || hint > 3 {
+		return nil
+	}
+	code = code[3:]
+	in := instruction{base: base, index: none, scale: 1}
+	if base == 4 { // SIB
+		in.scale, in.index, in.base = 1<<(code[0]>>6), int(code[0]>>3&7)|int(rex&2)<<2, int(code[0]&7)
+		if in.index == 4 {
+			in.index = none
+		}
+		code = code[1:]
+	}
+	if mod == 0 && in.base == 5 {
+		panic("an address without a base")
+	}
+	in.base |= int(rex&1) << 3
+	switch mod {
+	case 1:
+		in.offset = int64(int8(code[0]))
+	case 2:
+		in.offset = int64(int32(binary.LittleEndian.Uint32(code)))
+	}
+	return &in
+}
+
+func (in *instruction) address(r *unix.PtraceRegs) uint64 {
+	regs := [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}
+	address := regs[in.base] + uint64(in.offset)
+	if in.index != none {
+		address += in.scale * regs[in.index]
+	}
+	return address
+}

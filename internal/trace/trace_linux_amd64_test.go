@@ -1,0 +1,47 @@
+package trace
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestDecode(t *testing.T) {
+	regs := unix.PtraceRegs{Rax: 1 << 20, Rbx: 2 << 20, Rsp: 3 << 20, Rbp: 4 << 20, Rdi: 5 << 20, R8: 6 << 20, R10: 7 << 20,
+		R12: 8 << 20, R13: 9 << 20, Rdx: 16}
+	for _, c := range []struct {
+		text string
+		code []byte
+		want uint64
+	}{
+		{"PREFETCHT0 (AX)", []byte{0x0f, 0x18, 0x08}, 1 << 20},
+		{"PREFETCHT1 (BX)", []byte{0x0f, 0x18, 0x13}, 2 << 20},
+		{"PREFETCHT2 64(DI)", []byte{0x0f, 0x18, 0x5f, 0x40}, 5<<20 + 64},
+		{"PREFETCHNTA -64(BP)", []byte{0x0f, 0x18, 0x45, 0xc0}, 4<<20 - 64},
+		{"PREFETCHW 64(R10)", []byte{0x41, 0x0f, 0x0d, 0x4a, 0x40}, 7<<20 + 64},
+		{"PREFETCHT1 (R12)", []byte{0x41, 0x0f, 0x18, 0x14, 0x24}, 8 << 20},
+		{"PREFETCHT1 (SP)", []byte{0x0f, 0x18, 0x14, 0x24}, 3 << 20},
+		{"PREFETCHT1 (R13)(DX*1)", []byte{0x41, 0x0f, 0x18, 0x54, 0x15, 0x00}, 9<<20 + 16},
+		{"PREFETCHT1 -4(R12)(AX*4)", []byte{0x41, 0x0f, 0x18, 0x54, 0x84, 0xfc}, 8<<20 + 4<<20 - 4},
+		{"PREFETCHT1 2048(DI)(R8*2)", []byte{0x42, 0x0f, 0x18, 0x94, 0x47, 0x00, 0x08, 0x00, 0x00}, 5<<20 + 12<<20 + 2048},
+	} {
+		in := decode(append(c.code, make([]byte, 16)...))
+		if in == nil {
+			t.Errorf("%s: it does not prefetch", c.text)
+		} else if got := in.address(&regs); got != c.want {
+			t.Errorf("%s: address %#x, want %#x", c.text, got, c.want)
+		}
+	}
+	for _, code := range [][]byte{
+		{0x90},                               // NOP
+		{0x0f, 0x1f, 0x40, 0x00},             // NOP of four bytes
+		{0x0f, 0x18, 0xc8},                   // what would be a prefetch of a register
+		{0x0f, 0x18, 0x20},                   // a hint that is none
+		{0x62, 0xf1, 0x7c, 0x48, 0x10, 0x07}, // VMOVUPS (DI), Z0
+		{0x48, 0x8b, 0x0f},                   // MOVQ (DI), CX
+	} {
+		if decode(append(code, make([]byte, 16)...)) != nil {
+			t.Errorf("% x is taken for a prefetch", code)
+		}
+	}
+}
