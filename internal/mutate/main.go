@@ -97,7 +97,7 @@ type options struct {
 	sample, jobs, batch        int
 	part                       string
 	seed                       uint64
-	match                      string
+	match, tests               string
 	json                       string
 	least                      float64
 	root                       string
@@ -113,6 +113,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "what the sample is drawn by")
 	flag.StringVar(&o.part, "part", "", "try part I of N, such as 3/40, each a sample; together they are all")
 	flag.StringVar(&o.match, "match", "", "only mutants that a regular expression matches, as -list prints them")
+	flag.StringVar(&o.tests, "tests", "", "only run tests whose names a regular expression matches")
 	flag.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "tests to run at once")
 	flag.IntVar(&o.batch, "batch", 200, "mutants in one binary")
 	flag.StringVar(&o.json, "json", "", "file for all mutants and what became of them, a line of JSON each")
@@ -158,7 +159,11 @@ func run(o *options, stdout, progress io.Writer) (bool, error) {
 			return false, fmt.Errorf("no part %q: I/N, with I from 1 to N", o.part)
 		}
 	}
-	p := &project{slow: 1}
+	only, err := regexp.Compile(o.tests)
+	if err != nil {
+		return false, err
+	}
+	p := &project{slow: 1, only: only}
 	if p.root, err = filepath.Abs(o.root); err != nil {
 		return false, err
 	}

@@ -68,10 +68,11 @@ func mutated(text string, m *mutant) string { return text[:m.start] + m.Is + tex
 type project struct {
 	root string // an absolute path
 	tmp  string
-	env  []string // for the go command and for tests
-	exec []string // what runs a test
-	skip string   // tests that are not run
-	slow float64  // CPU seconds that a test may take more
+	env  []string       // for the go command and for tests
+	exec []string       // what runs a test
+	only *regexp.Regexp // tests that are run
+	skip string         // and of these, those that are not
+	slow float64        // CPU seconds that a test may take more
 	out  func(urgent bool, format string, args ...any)
 }
 
@@ -208,7 +209,7 @@ func (p *project) tests(b *binary) ([]*test, error) {
 	}
 	var all []*test
 	for name := range strings.FieldsSeq(list) {
-		if skip.MatchString(name) {
+		if skip.MatchString(name) || !p.only.MatchString(name) {
 			continue
 		}
 		hits := filepath.Join(p.tmp, "hits")

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -92,17 +93,17 @@ func Prefetches(f func()) ([]Prefetch, error) {
 	return all, nil
 }
 
-// pin has a thread, and what it starts, run on one of its processors alone.
+// pin has a thread, and what it starts, stay on the processor that it is on.
 func pin(thread int) (undo func(), err error) {
 	var all, one unix.CPUSet
 	if err := unix.SchedGetaffinity(thread, &all); err != nil {
 		return nil, err
 	}
-	cpu := 0
-	for !all.IsSet(cpu) {
-		cpu++
+	var cpu uint32
+	if _, _, err := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); err != 0 {
+		return nil, err
 	}
-	one.Set(cpu)
+	one.Set(int(cpu))
 	return func() { _ = unix.SchedSetaffinity(thread, &all) }, unix.SchedSetaffinity(thread, &one)
 }
 
