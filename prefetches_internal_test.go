@@ -287,13 +287,13 @@ func (c *cold) try(call coldCall) error {
 }
 
 // check reports lines of m that are not prefetched, or too many that are.
-func (c *cold) check(m *Matrix, all []trace.Prefetch, more int, leaveLast bool) error {
+func (c *cold) check(m *Matrix, prefetched []uintptr, more int, leaveLast bool) error {
 	begin := uintptr(unsafe.Pointer(&m.Data[0]))
 	seen, inside := make(map[uintptr]bool), 0
-	for _, p := range all {
-		if p.Address >= begin-cacheLine && p.Address < begin+coldBytes+cacheLine {
+	for _, address := range prefetched {
+		if address >= begin-cacheLine && address < begin+coldBytes+cacheLine {
 			inside++
-			seen[p.Address/cacheLine] = true
+			seen[address/cacheLine] = true
 		}
 	}
 	// rows from one on are prefetched as a whole, those before it as far as fetch goes

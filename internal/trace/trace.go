@@ -4,11 +4,5 @@ package trace
 
 import "errors"
 
-// Prefetch is a prefetch instruction that was executed.
-type Prefetch struct {
-	At      uintptr // the instruction
-	Address uintptr // what it is to fetch the line of
-}
-
 // ErrRefused says that the system does not let one process trace another, or that functions are not where the file of the program has them.
 var ErrRefused = errors.New("trace: refused")

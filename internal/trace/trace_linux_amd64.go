@@ -40,9 +40,9 @@ func init() {
 	os.Exit(0)
 }
 
-// Prefetches runs f and returns what the assembly of this module prefetches meanwhile, in that order. No other goroutine may run that
+// Prefetches runs f and returns the addresses that the assembly of this module prefetches meanwhile, in that order. No other goroutine may run that
 // assembly. It takes some thousand times as long as without.
-func Prefetches(f func()) ([]Prefetch, error) {
+func Prefetches(f func()) (addresses []uintptr, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	thread := unix.Gettid()
@@ -83,14 +83,10 @@ func Prefetches(f func()) ([]Prefetch, error) {
 	if err := errors.Join(err, cmd.Wait()); err != nil {
 		return nil, fmt.Errorf("%w, %s", err, says.String())
 	}
-	var all []Prefetch
-	for entry := range slices.Chunk(data, 16) {
-		all = append(all, Prefetch{
-			At:      uintptr(binary.NativeEndian.Uint64(entry)),
-			Address: uintptr(binary.NativeEndian.Uint64(entry[8:])),
-		})
+	for address := range slices.Chunk(data, 8) {
+		addresses = append(addresses, uintptr(binary.NativeEndian.Uint64(address)))
 	}
-	return all, nil
+	return addresses, nil
 }
 
 // pin has a thread, and what it starts, stay on the processor that it is on.
@@ -176,7 +172,7 @@ func (t *tracee) findFunctions() error {
 	if err != nil {
 		return err
 	}
-	module := strings.TrimSuffix(reflect.TypeFor[Prefetch]().PkgPath(), "/internal/trace")
+	module := strings.TrimSuffix(reflect.TypeFor[tracee]().PkgPath(), "/internal/trace")
 	for _, f := range table.Funcs {
 		if source, _, _ := table.PCToLine(f.Entry); strings.HasPrefix(f.Name, module) && strings.HasSuffix(source, ".s") {
 			t.functions = append(t.functions, f)
@@ -279,7 +275,6 @@ func (t *tracee) step() (pending syscall.Signal, err error) {
 			return 0, err
 		}
 		if in != nil {
-			t.log = binary.NativeEndian.AppendUint64(t.log, regs.Rip)
 			t.log = binary.NativeEndian.AppendUint64(t.log, in.address(&regs))
 		}
 		for stopped := syscall.Signal(0); stopped != unix.SIGTRAP; {
