@@ -241,6 +241,10 @@ func ofSmall(small, other int) int {
 // Since no line of rows of whole lines is prefetched twice (straddles of package rowvec), 128, 2,048 and 8,192 ids of 50,257 x 64 take 0.81,
 // 0.95 and 0.91 of the time with 96 rows ahead where nothing is done but to draw ids in between, x 33 to x 60 0.79 to 1.22, 1.04 in the middle;
 // but right behind one another x 64 1.03 to 1.32, x 48 1.10 and 1.16, x 40 and x 60 1.05 to 1.2, and into the first level 0.97 to 1.2.
+//
+// Part of that is which of two speeds such a Xeon is at (docs/SPEED.md). Each way in a program of its own, so that it meets no speed but the one
+// that it brings about, x 64, means of 10 runs: without 14.4 right behind one another, and 12.0 where ids are drawn in between, 96
+// rows ahead 16.8 and 13.7, 32 rows ahead into the first level 17.4 and 10.6.
 var HeldLinesBytes = ofIntel(16<<20, 0)
 
 // CachedBagBytes is the size of a table up to which bags prefetch nothing, since little else needs the second-level cache, and
