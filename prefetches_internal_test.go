@@ -16,7 +16,8 @@ import (
 )
 
 // What is shown here is what no result depends on: of a table that no cache holds, kernels prefetch each line of the rows that ids choose, and
-// little else. They are stepped through to see it. A processor that is not this one's is supposed by tuning.Halves.
+// little else. They are stepped through to see it, as on processors of Intel's and of AMD's, which differ in tuning.Halves and, with AVX2, in
+// tuning.NarrowAbreastColumns.
 
 const (
 	coldBytes = 64 << 20 // of a table
@@ -109,7 +110,9 @@ func (c *cold) inVain(m *Matrix) int {
 }
 
 // abreast reports whether rows may come abreast, which leave out the last of their lines.
-func (c *cold) abreast() bool { return c.cols > 320 && !halves() }
+func (c *cold) abreast() bool {
+	return c.cols > 320 && !halves() || isa.Active() == isa.AVX2 && c.cols > tuning.NarrowAbreastColumns
+}
 
 // panels reports whether bags may have panels, which leave it out too.
 func (c *cold) panels() bool { return c.cols > panelLeast && isa.Active() == isa.AVX2 }
@@ -183,7 +186,7 @@ func TestPrefetchesOfEmbed(t *testing.T) {
 		{name: "EmbedAt", cols: []int{40}, do: func(c *cold) error { return EmbedAt(c.linear, c.table, c.ids, 2, c.rows, c.places) }},
 		{name: "Embed past the caches", cols: []int{256, 512}, more: (*cold).uneven, last: (*cold).abreast,
 			do: func(c *cold) error { return c.done(embed(&c.linear, &c.table, c.ids, 2, &c.rows, 0, coldRows, past)) }},
-		{name: "Embed into a window", cols: []int{40, 256}, do: func(c *cold) error { return Embed(c.window, c.table, c.ids, 2, c.rows, 0, coldRows) }},
+		{name: "Embed into a window", cols: []int{40, 256}, last: (*cold).abreast, do: func(c *cold) error { return Embed(c.window, c.table, c.ids, 2, c.rows, 0, coldRows) }},
 	})
 }
 
@@ -244,21 +247,30 @@ func testPrefetches(t *testing.T, calls []coldCall) {
 		t.Skip("it is about this machine's own instructions")
 	}
 	isatest.Each(t, func(t *testing.T) {
-		for _, halves := range []bool{false, true} {
-			if isa.Active() == isa.Portable || halves && isa.Active() != isa.AVX512 {
-				continue
+		if isa.Active() == isa.Portable {
+			return
+		}
+		narrow := isa.Active() == isa.AVX2
+		for _, amd := range []bool{false, true} {
+			const intels, amds = 320, 255
+			isatest.Tune(t, &tuning.Halves, amd)
+			isatest.Tune(t, &tuning.NarrowAbreastColumns, intels)
+			if amd {
+				tuning.NarrowAbreastColumns = amds
 			}
-			isatest.Tune(t, &tuning.Halves, halves)
 			for _, call := range calls {
 				for _, cols := range call.cols {
+					if amd && narrow && (cols <= amds || cols > intels) {
+						continue // as they are on Intel's
+					}
 					for _, first := range []int{0, 4} {
-						if first != 0 && (halves || cols%16 != 0) {
+						if first != 0 && (amd && !narrow || cols%16 != 0) {
 							continue // rows begin within lines anyway, or that has been tried
 						}
 						if err := newCold(cols, first).try(call); errors.Is(err, trace.ErrRefused) {
 							t.Skip(err)
 						} else if err != nil {
-							t.Errorf("%s, %d columns, from element %d of a line on, halves %v: %v", call.name, cols, first, halves, err)
+							t.Errorf("%s, %d columns, from element %d of a line on, AMD %v: %v", call.name, cols, first, amd, err)
 						}
 					}
 				}
