@@ -7,14 +7,6 @@ import (
 	"github.com/rowvec/rowvec/internal/tuning"
 )
 
-// dotColumns is the number of columns from which on there is assembly.
-func dotColumns() int {
-	if isa.Active() == isa.AVX2 {
-		return 8
-	}
-	return 1
-}
-
 // goesByBag reports whether so many bags of so many ids go by in one call of assembly, as bagDots has it.
 func goesByBag(ids, bags, cols int) bool {
 	return fullWidth() || halves() && ids <= bags && cols%16 == 0

@@ -101,12 +101,15 @@ near: \
 
 // AVX2
 
-// Ways to load half of the lanes, off bytes behind DX in a row: all of them, or of the last 8 columns of the row those that
-// are left.
+// Ways to load half of the lanes, off bytes behind DX in a row: all of them, of the last 8 columns of the row those that are left, or a row of
+// R10 columns that has less than 8, with CX for FEW_LANES.
 #define ALL_LANES(row, off, to) VMOVUPS off(row)(DX*1), to
 #define TAIL_LANES(row, off, to) \
 	VMOVUPS 64(R10), Y15; \
 	LAST_LANES(off(row)(DX*1), (R10), Y15, to)
+#define SHORT_LANES(row, off, to) \
+	FEW_LANES(row, R10, CX, X15, Y15); \
+	VMOVAPS Y15, to
 
 // PAIR_PRODUCTS adds the products of a row of the table with two rows of a, in Y12 and Y13, to x and y.
 #define PAIR_PRODUCTS(LOAD, row, off, x, y) \
@@ -154,7 +157,8 @@ near: \
 #define LAST_FIRST(LOAD) LAST_HALF(LOAD, 0, Y0, Y1, Y2)
 #define LAST_SECOND(LOAD, off) LAST_HALF(LOAD, off, Y6, Y7, Y8)
 
-#define DOTS_COLUMNS_AVX2(FIRST, SECOND, block, tail, few, sum) \
+// DOTS_COLUMNS_AVX2 has no use for R10 in a row of less than 8 columns but as their number, nor for CX but as 0.
+#define DOTS_COLUMNS_AVX2(FIRST, SECOND, block, tail, few, short, sum) \
 	XORL  DX, DX;                \
 	TESTQ CX, CX;                \
 	JEQ   tail;                  \
@@ -178,9 +182,17 @@ tail: \
 few: \
 	TESTB $7, dotArgs_cols(BX);  \
 	JEQ   sum;                   \
+	CMPQ  dotArgs_cols(BX), $8;  \
+	JLT   short;                 \
 	MOVQ  dotArgs_cols(BX), DX;  \
 	LEAQ  -32(DX*4), DX;         \
 	FIRST(TAIL_LANES);           \
+	JMP   sum;                   \
+short: \
+	MOVQ  dotArgs_cols(BX), R10; \
+	FOURS_OF(R10, CX);           \
+	FIRST(SHORT_LANES);          \
+	XORL  CX, CX;                \
 sum:
 
 // TREE_AVX2 leaves in each half of Y0 the results of a row of a with the three rows of the table, and R12 is the next row
@@ -254,7 +266,7 @@ ready:
 	DOTS_BEGIN
 
 // func dotsAVX2(d *dotArgs) (done int)
-// for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }, of at least 8 columns
+// for j, id := range ids { for i := range a { dst[i][j] = dot(a[i], table[id]) } }
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-16
 	MOVQ d+0(FP), BX
 	MOVQ dotArgs_cols(BX), AX
@@ -274,7 +286,7 @@ pair:
 	MOVQ R11, R12
 	ADDQ dotArgs_aStride(BX), R12
 	CLEAR_PAIR
-	DOTS_COLUMNS_AVX2(PAIR_FIRST, PAIR_SECOND, pairBlock, pairTail, pairFew, pairSum)
+	DOTS_COLUMNS_AVX2(PAIR_FIRST, PAIR_SECOND, pairBlock, pairTail, pairFew, pairShort, pairSum)
 pairResults:
 	TREE_AVX2(Y3, Y4, Y5, Y9, Y10, Y11)
 	MOVQ R12, R11
@@ -303,7 +315,7 @@ pairOf1:
 	JLT  next
 last:
 	CLEAR_LAST
-	DOTS_COLUMNS_AVX2(LAST_FIRST, LAST_SECOND, lastBlock, lastTail, lastFew, lastSum)
+	DOTS_COLUMNS_AVX2(LAST_FIRST, LAST_SECOND, lastBlock, lastTail, lastFew, lastShort, lastSum)
 lastResults:
 	TREE_AVX2(Y3, Y4, Y5, Y9, Y10, Y11)
 	MOVQ dotArgs_n(BX), DX
@@ -337,13 +349,13 @@ ahead:
 	MOVQ R11, R12
 	ADDQ dotArgs_aStride(BX), R12
 	CLEAR_PAIR
-	DOTS_COLUMNS_AVX2(PAIR_AHEAD, PAIR_SECOND, pairAheadBlock, pairAheadTail, pairAheadFew, pairAheadSum)
+	DOTS_COLUMNS_AVX2(PAIR_AHEAD, PAIR_SECOND, pairAheadBlock, pairAheadTail, pairAheadFew, pairAheadShort, pairAheadSum)
 	AHEAD_END
 	DECQ AX
 	JMP  pairResults
 lastAhead:
 	CLEAR_LAST
-	DOTS_COLUMNS_AVX2(LAST_AHEAD, LAST_SECOND, lastAheadBlock, lastAheadTail, lastAheadFew, lastAheadSum)
+	DOTS_COLUMNS_AVX2(LAST_AHEAD, LAST_SECOND, lastAheadBlock, lastAheadTail, lastAheadFew, lastAheadShort, lastAheadSum)
 	AHEAD_END
 	JMP  lastResults
 changed:
@@ -440,8 +452,8 @@ sum: \
 	SQUARE(48, Y7, Y3)
 
 // LAST_SQUARES_AVX2 has the last eights of lanes change places behind the first eight columns: what adds them up does not notice. DX and Y15
-// are for LAST_LANES.
-#define LAST_SQUARES_AVX2(few, sum) \
+// are for LAST_LANES, or DX for FEW_LANES.
+#define LAST_SQUARES_AVX2(few, short, squares, sum) \
 	TESTQ $8, R12;                     \
 	JEQ  few;                          \
 	SQUARE(0, Y4, Y0);                 \
@@ -455,8 +467,15 @@ sum: \
 	VMOVAPD Y4, Y2;                    \
 	VMOVAPD Y5, Y3;                    \
 few: \
+	CMPQ R12, $8;                      \
+	JLT  short;                        \
 	VMOVUPS 64(DX), Y15;               \
 	LAST_LANES(-32(R9)(R12*4), (DX), Y15, Y4); \
+	JMP  squares;                      \
+short: \
+	FOURS_OF(R12, DX);                 \
+	FEW_LANES(R9, R12, DX, X4, Y4);    \
+squares: \
 	VCVTPS2PD X4, Y5;                  \
 	VEXTRACTF128 $1, Y4, X4;           \
 	VCVTPS2PD X4, Y6;                  \
@@ -480,7 +499,7 @@ TEXT ·squareSumsAVX2(SB), NOSPLIT, $0-48
 	MOVQ next+40(FP), R8
 	MOVQ R12, AX
 	LAST_LANES_BEGIN(DX, CX)
-	SQUARE_ROWS(CLEAR4(Y0, Y1, Y2, Y3), SQUARES_AVX2, LAST_SQUARES_AVX2(few, sum), SUM_OF_SQUARES_AVX2, row, block, tail, sum)
+	SQUARE_ROWS(CLEAR4(Y0, Y1, Y2, Y3), SQUARES_AVX2, LAST_SQUARES_AVX2(few, short, squares, sum), SUM_OF_SQUARES_AVX2, row, block, tail, sum)
 	RET
 
 // AVX-512

@@ -2,9 +2,6 @@
 
 package rowvec
 
-// dotColumns is the number of columns from which on there is assembly.
-func dotColumns() int { return 1 }
-
 // goesByBag reports whether so many bags of so many ids go by in one call of assembly, as bagDots has it.
 func goesByBag(ids, bags, cols int) bool { return false }
 

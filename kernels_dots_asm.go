@@ -78,7 +78,7 @@ const (
 //
 // and with AVX2 0.86 to 1.17 and 0.50 to 1.02 of it.
 func dots[I ID](dst, a, table *Matrix, ids []I) int {
-	if isa.Active() == isa.Portable || a.Cols < dotColumns() {
+	if isa.Active() == isa.Portable || a.Cols == 0 {
 		return kernels.Dots(*dst, *a, *table, ids)
 	}
 	if a.Rows == 0 || len(ids) == 0 {
@@ -103,7 +103,7 @@ func dots[I ID](dst, a, table *Matrix, ids []I) int {
 
 // dotsAll is for all rows of table, which is, or is a part of, a table of size elements.
 func dotsAll(dst, a, table *Matrix, size int) {
-	if isa.Active() == isa.Portable || a.Cols < dotColumns() {
+	if isa.Active() == isa.Portable || a.Cols == 0 {
 		kernels.DotsAll(*dst, *a, *table)
 		return
 	}
@@ -324,7 +324,7 @@ func (d dotArgs) doRows(rows, height int) {
 // On the Zen 4 a kernel like that took 0.54 to 0.73 of the time for bags of 1, but 0.66 to 1.2 for those of 2 and 1.0 to 1.4 for longer ones;
 // and AVX2 has it 0.6 to 1.4 for bags of 1.
 func bagDots[I ID](dst []float32, a, table *Matrix, ids []I, offsets []int, h *hint) int {
-	if isa.Active() == isa.Portable || a.Cols < dotColumns() || len(ids) == 0 || a.Rows == 0 {
+	if isa.Active() == isa.Portable || a.Cols == 0 || len(ids) == 0 || a.Rows == 0 {
 		return bagDotsPlain(dst, a, table, ids, offsets)
 	}
 	if !inOrder(offsets[:a.Rows+1], len(ids)) {
@@ -432,7 +432,7 @@ const normAhead = 2 << 10
 // squaredNorms sets dst to the sum of the squares of each row of m. Meanwhile it prefetches next, or what lies behind the rows it is at if
 // that is empty, as many bytes as one call of assembly reads.
 func squaredNorms(dst []float64, m Matrix, next []float32) {
-	if isa.Active() == isa.Portable || m.Cols < 8 || m.Cols > chunkElements { // AVX2 takes a tail out of eight columns
+	if isa.Active() == isa.Portable || m.Cols == 0 || m.Cols > chunkElements {
 		squaredNormsPlain(dst, &m)
 		return
 	}

@@ -20,9 +20,6 @@ import "github.com/rowvec/rowvec/internal/tuning"
 // and 15.2, 18.3 and 21.8; row-wise on a Zen 5 1,000,000 x 40 10.9 and 12.5, x 50 16.8 and 16.6, but Adagrad x 48 there 23.1 and
 // 15.9 (UPDATE_COLUMNS in kernels_update_amd64.s).
 
-// squareColumns is the number of columns from which on there is assembly that adds up squares.
-const squareColumns = 8
-
 // avx512 reports whether update k is to run on AVX-512.
 func (a *updateArgs) avx512(k updateOp) bool {
 	return (a.wide512() && (k == opUpdateAdam || !a.shortTail()) || k != opUpdateRowAdagrad && fullWidth() && a.cols > wideColumns) &&

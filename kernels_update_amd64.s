@@ -457,7 +457,14 @@ squaresTail: \
 squaresFew: \
 	TESTB   $7, AX;                          \
 	JEQ     squaresDone;                     \
+	CMPQ    AX, $8;                          \
+	JLT     squaresShort;                    \
 	LAST_LANES(-32(DI)(AX*4), Y13, Y14, Y2); \
+	JMP     squaresLast;                     \
+squaresShort: \
+	FOURS_OF(AX, DX);                        \
+	FEW_LANES(DI, AX, DX, X2, Y2);           \
+squaresLast: \
 	VMULPS  Y2, Y2, Y2;                      \
 	VADDPS  Y2, Y0, Y0;                      \
 squaresDone: \
@@ -468,8 +475,7 @@ squaresDone: \
 	ROWS_END
 
 // func updateRowAdagradAVX2(a *updateArgs) (done int)
-// for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }, of at
-// least 8 columns
+// for i, id := range ids { s[id] += mean(grad[i]*grad[i]); table[id] += rate/(sqrt(s[id])+epsilon) * grad[i] }
 // Y0 and Y1 are the lanes of the squares. Y13 has those of what is left of a row behind its eights, and Y14 where they are
 // among the last 8 columns.
 TEXT ·updateRowAdagradAVX2(SB), NOSPLIT, $0-16

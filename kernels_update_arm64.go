@@ -2,9 +2,6 @@
 
 package rowvec
 
-// squareColumns is the number of columns from which on there is assembly that adds up squares.
-const squareColumns = 1
-
 // do runs update k on one chunk. It is not inlined, for the reason that do of rowArgs is not.
 //
 //go:noinline

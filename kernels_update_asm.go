@@ -117,7 +117,7 @@ func takesPlaces(u *forward.Update) bool {
 	case isa.Active() == isa.Portable:
 		return false
 	case u.Method == forward.RowAdagrad:
-		return cols >= squareColumns && cols <= updateElements
+		return cols <= updateElements
 	}
 	gaps, n := gapsOf(u.Places)
 	return u.Method != forward.SGD || u.Decay != 0 || !fullWidth() || cols > endColumns || gaps < n || 2*gaps > 3*n
@@ -215,7 +215,7 @@ func updateAdagrad[I ID](table, sums *Matrix, ids []I, grad *Matrix, rate, epsil
 }
 
 func updateRowAdagrad[I ID](table *Matrix, sums []float32, ids []I, grad *Matrix, rate, epsilon float32, h *hint) int {
-	if isa.Active() == isa.Portable || table.Cols < squareColumns {
+	if isa.Active() == isa.Portable {
 		return kernels.UpdateRowAdagrad(*table, sums, ids, *grad, rate, epsilon)
 	}
 	if len(ids) == 0 {

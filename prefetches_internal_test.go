@@ -199,7 +199,7 @@ func TestPrefetchesOfUpdates(t *testing.T) {
 			do: func(c *cold) error { return UpdateAdagrad(c.table, c.sums, c.ids, c.linear, 0.1, 0.1) }},
 		{name: "UpdateAdam", cols: []int{16, 100, 192}, states: 2, more: (*cold).tail,
 			do: func(c *cold) error { return UpdateAdam(c.table, c.sums, c.squares, c.ids, c.linear, step) }},
-		{name: "UpdateRowAdagrad", cols: []int{16, 100, 192}, more: (*cold).tail,
+		{name: "UpdateRowAdagrad", cols: []int{3, 16, 100, 192}, more: (*cold).tail,
 			do: func(c *cold) error { return UpdateRowAdagrad(c.table, c.rowSums, c.ids, c.linear, 0.1, 0.1) }},
 		{name: "UpdateSGD of places", cols: []int{64, 192}, do: func(c *cold) error {
 			return c.done(updateSGD(&c.table, c.ids, &c.linear, 0.1, 0, &hint{places: c.places}))
@@ -226,10 +226,10 @@ func TestPrefetchesOfBags(t *testing.T) {
 
 func TestPrefetchesOfDots(t *testing.T) {
 	testPrefetches(t, []coldCall{
-		{name: "Dots of 1 row", cols: []int{8, 16, 64, 100, 128, 300}, more: (*cold).eights, do: func(c *cold) error {
+		{name: "Dots of 1 row", cols: []int{3, 5, 8, 16, 64, 100, 128, 300}, more: (*cold).eights, do: func(c *cold) error {
 			return Dots(part(c.out, 1), part(c.at, 1), c.table, c.ids)
 		}},
-		{name: "Dots of 4 rows", cols: []int{16, 64, 100}, more: (*cold).eights,
+		{name: "Dots of 4 rows", cols: []int{7, 16, 64, 100}, more: (*cold).eights,
 			do: func(c *cold) error { return Dots(c.out, c.at, c.table, c.ids) }},
 		{name: "BagDots", cols: []int{16, 64, 100}, more: (*cold).eights, do: func(c *cold) error {
 			a := part(c.linear, coldRows/4)
