@@ -660,14 +660,17 @@ func TestParts(t *testing.T) {
 	})
 }
 
-// TestByBag has many bags in one call of assembly: those of one id in whole vectors where AVX-512 is in halves.
+// TestByBag has many bags in one call of assembly: those of one id in whole vectors where AVX-512 is in halves, and with AVX2 those of one id,
+// and of up to ten of 128 columns and less.
 func TestByBag(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct {
 			ids, bags, cols int
 			by              way
 		}{
-			{9, 9, 64, byAVX512}, {8, 9, 64, byAVX512}, {10, 9, 64, byWhole}, {9, 9, 63, byWhole}, {9, 9, 65, byWhole}, {500, 10, 30, byWhole},
+			{9, 9, 64, byAVX2 | byAVX512}, {8, 9, 64, byAVX2 | byAVX512}, {10, 9, 64, byAVX2 | byWhole}, {9, 9, 63, byAVX2 | byWhole},
+			{9, 9, 65, byAVX2 | byWhole}, {500, 10, 30, byWhole}, {90, 9, 128, byAVX2 | byWhole}, {91, 9, 128, byWhole}, {10, 9, 129, byWhole},
+			{9, 9, 129, byAVX2 | byWhole},
 		} {
 			if got, want := goesByBag(c.ids, c.bags, c.cols), c.by&w != 0; got != want {
 				t.Errorf("%d ids in %d bags, %d columns: %v, want %v", c.ids, c.bags, c.cols, got, want)

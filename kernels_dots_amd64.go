@@ -9,6 +9,9 @@ import (
 
 // goesByBag reports whether so many bags of so many ids go by in one call of assembly, as bagDots has it.
 func goesByBag(ids, bags, cols int) bool {
+	if isa.Active() == isa.AVX2 {
+		return ids <= bags || cols <= 128 && ids <= 10*bags
+	}
 	return fullWidth() || halves() && ids <= bags && cols%16 == 0
 }
 
@@ -48,6 +51,8 @@ func (d *dotArgs) do() int {
 		return dotsOrderedAVX512(d)
 	case isa.Active() == isa.AVX512 && (d.ends != nil || d.rows == 1 && d.byRow()):
 		return dotsOneAVX512(d)
+	case d.ends != nil:
+		return dotsOneAVX2(d)
 	}
 	d.step, d.end, d.apart = dotGroup(), d.n, 1
 	return d.groups()
@@ -80,6 +85,9 @@ func squareSums(dst *float64, x *float32, stride uintptr, rows, cols int, next *
 
 //go:noescape
 func dotsAVX2(d *dotArgs) (done int)
+
+//go:noescape
+func dotsOneAVX2(d *dotArgs) (done int)
 
 //go:noescape
 func dotLanesAVX2(lanes, x, y *float32, n int)

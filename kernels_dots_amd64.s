@@ -366,6 +366,125 @@ done:
 	MOVQ AX, done+8(FP)
 	RET
 
+// Rows of the table one by one, each against the row of a in whose bag it is.
+//
+// Registers that differ:
+//	SI   row of the table   R12  row to prefetch
+//	R8   ids                R10  number of the id at which the bag of R11 ends, -1 if there are no bags
+//	R9   number of the id
+
+#define ONE_PREFETCH(off) PREFETCH off(R12)(DX*1)
+
+#define ONE_BEGIN \
+	MOVQ dotArgs_ids(BX), R8;    \
+	MOVQ dotArgs_a(BX), R11;     \
+	MOVQ dotArgs_dst(BX), DI;    \
+	MOVQ dotArgs_first(BX), R9
+
+// ONE_ROW finds the row of the table, whose number FIND finds, and the one to prefetch. Where no row is ahead that is the row of a, which is in
+// a cache: the row itself, once more, took a Xeon 1.1 times as long for 48 rows of 64 columns, 1.05 for 128.
+#define ONE_ROW(FIND) \
+row: \
+	CMPQ R9, R10;                      \
+	JEQ  bag;                          \
+	FIND(R9, SI, inOrder);             \
+	CMPQ SI, dotArgs_limit(BX);        \
+	JAE  changed;                      \
+	IMULQ dotArgs_tableStride(BX), SI; \
+	ADDQ dotArgs_table(BX), SI;        \
+	MOVQ R11, R12;                     \
+	MOVQ dotArgs_ahead(BX), DX;        \
+	ADDQ R9, DX;                       \
+	CMPQ DX, dotArgs_readable(BX);     \
+	JGE  near;                         \
+	FIND(DX, R12, nextInOrder);        \
+	IMULQ dotArgs_tableStride(BX), R12; \
+	ADDQ dotArgs_table(BX), R12;       \
+near: \
+	XORL DX, DX
+
+// ONE_BAG goes to the next bag.
+#define ONE_BAG \
+bag: \
+	ADDQ dotArgs_aStride(BX), R11; \
+	MOVQ dotArgs_ends(BX), DX;     \
+	ADDQ $8, DX;                   \
+	MOVQ DX, dotArgs_ends(BX);     \
+	MOVQ (DX), R10;                \
+	JMP  row
+
+#define BAG_ID(pos, row, label) ID(R8, dotArgs_wide(BX), pos, row)
+
+// func dotsOneAVX2(d *dotArgs) (done int)
+// for j, id := range ids { dst[0][j] = dot(a[b], table[id]) }, where j is in bag b
+// Y0 and Y1 are the lanes. Y13 and Y14 are for LAST_LANES, R13 for FEW_LANES.
+TEXT ·dotsOneAVX2(SB), NOSPLIT, $0-16
+	MOVQ d+0(FP), BX
+	MOVQ dotArgs_cols(BX), AX
+	SPLIT(64)
+	LAST_LANES_BEGIN(R13, DX)
+	VMOVUPS (R13), Y13
+	VMOVUPS 64(R13), Y14
+	FOURS_OF(AX, R13)
+	ONE_BEGIN
+	MOVQ dotArgs_ends(BX), DX
+	MOVQ (DX), R10
+	ONE_ROW(BAG_ID)
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	TESTQ CX, CX
+	JEQ  tail
+	PCALIGN $32
+block:
+	ONE_PREFETCH(0)
+	VMOVUPS (SI)(DX*1), Y2
+	VMOVUPS 32(SI)(DX*1), Y3
+	VMULPS (R11)(DX*1), Y2, Y2
+	VMULPS 32(R11)(DX*1), Y3, Y3
+	VADDPS Y2, Y0, Y0
+	VADDPS Y3, Y1, Y1
+	ADDQ $64, DX
+	CMPQ DX, CX
+	JLT  block
+tail:
+	STRADDLE(dotArgs_straddle, -4(R12)(AX*4))
+	TESTB $15, AX
+	JEQ  sum
+	ONE_PREFETCH(0)
+	CMPQ AX, $8
+	JLT  short
+	LAST_LANES(-32(SI)(AX*4), Y13, Y14, Y2)
+	LAST_LANES(-32(R11)(AX*4), Y13, Y14, Y3)
+	TESTB $8, AX
+	JEQ  few
+	VMOVUPS (SI)(DX*1), Y4
+	VMULPS (R11)(DX*1), Y4, Y4
+	VADDPS Y4, Y0, Y0
+	VMULPS Y3, Y2, Y2
+	VADDPS Y2, Y1, Y1
+	JMP  sum
+short:
+	FEW_LANES(SI, AX, R13, X2, Y2)
+	FEW_LANES(R11, AX, R13, X3, Y3)
+few:
+	VMULPS Y3, Y2, Y2
+	VADDPS Y2, Y0, Y0
+sum:
+	VADDPS Y1, Y0, Y0
+	SUM_OF_EIGHT
+	VMOVSS X0, (DI)(R9*4)
+	INCQ R9
+	CMPQ R9, dotArgs_n(BX)
+	JLT  row
+	JMP  done
+	ONE_BAG
+changed:
+	MOVQ R9, dotArgs_n(BX)
+done:
+	VZEROUPPER
+	MOVQ R9, done+8(FP)
+	RET
+
 // func dotLanesAVX2(lanes, x, y *float32, n int)
 // for i := range n { lanes[i%16] += x[i] * y[i] }
 TEXT ·dotLanesAVX2(SB), NOSPLIT, $0-32
@@ -758,15 +877,8 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-16
 
 // One row of a against rows of the table that are prefetched line by line, one after the other. There is no loop up to 512 columns,
 // and four vectors are loaded in the order of MIXED, for the reasons that UPDATE_COLUMNS and rows_amd64.h have: with one, 1,000,000
-// x 128 took 26.7 and not 19.7. Lanes are added up from left to right all the same.
-// Where no row is ahead it is that of a, which is in a cache: the row itself, once more, took a Xeon 1.1 times as long for 48 rows of 64 columns,
-// 1.05 for 128.
-//
-// Registers that differ:
-//	SI   row of the table              R12  row to prefetch
-//	R8   ids                           R13  bytes of the row in fours
-//	R9   number of the id              R10  that at which the bag of R11 ends, -1 if there are no bags
-//	Z4   lanes of the dot product      Z0 to Z3  those of the last four
+// x 128 took 26.7 and not 19.7. Lanes are added up from left to right all the same. R13 are the bytes of the row in fours, Z4 the lanes of the
+// dot product, and Z0 to Z3 those of the last four.
 
 // ONE_ID finds the number of row pos: an id, or pos where there are none.
 #define ONE_ID(pos, row, inOrder) \
@@ -776,7 +888,6 @@ TEXT ·dotsAVX512(SB), NOSPLIT, $0-16
 	ID(R8, dotArgs_wide(BX), pos, row); \
 inOrder:
 
-#define ONE_PREFETCH(off) PREFETCH off(R12)(DX*1)
 #define ONE_PRODUCT(off, x) \
 	VMULPS off(R11)(DX*1), x, x; \
 	VADDPS x, Z4, Z4
@@ -828,35 +939,15 @@ inOrder:
 	MASK;                             \
 	SPLIT(64);                        \
 	VPMOVZXBD ·apart(SB), Z31;        \
-	MOVQ dotArgs_ids(BX), R8;         \
-	MOVQ dotArgs_a(BX), R11;          \
-	MOVQ dotArgs_dst(BX), DI;         \
 	CLEAR4(Z0, Z1, Z2, Z3);           \
-	MOVQ dotArgs_first(BX), R9;       \
+	ONE_BEGIN;                        \
 	MOVQ $-1, R10;                    \
 	MOVQ dotArgs_ends(BX), DX;        \
 	TESTQ DX, DX;                     \
 	JEQ  row;                         \
 	MOVQ (DX), R10;                   \
-row: \
-	CMPQ R9, R10;                     \
-	JEQ  bag;                         \
-	ONE_ID(R9, SI, inOrder);          \
-	CMPQ SI, dotArgs_limit(BX);       \
-	JAE  changed;                     \
-	IMULQ dotArgs_tableStride(BX), SI; \
-	ADDQ dotArgs_table(BX), SI;       \
-	MOVQ R11, R12;                    \
-	MOVQ dotArgs_ahead(BX), DX;       \
-	ADDQ R9, DX;                      \
-	CMPQ DX, dotArgs_readable(BX);    \
-	JGE  near;                        \
-	ONE_ID(DX, R12, nextInOrder);     \
-	IMULQ dotArgs_tableStride(BX), R12; \
-	ADDQ dotArgs_table(BX), R12;      \
-near: \
+	ONE_ROW(ONE_ID);                  \
 	VXORPS Z4, Z4, Z4;                \
-	XORL DX, DX;                      \
 four: \
 	FOUR;                             \
 	FOUR;                             \
@@ -904,13 +995,7 @@ store: \
 	CMPQ R9, dotArgs_n(BX);           \
 	JLT  row;                         \
 	JMP  done;                        \
-bag: \
-	ADDQ dotArgs_aStride(BX), R11;    \
-	MOVQ dotArgs_ends(BX), DX;        \
-	ADDQ $8, DX;                      \
-	MOVQ DX, dotArgs_ends(BX);        \
-	MOVQ (DX), R10;                   \
-	JMP  row;                         \
+	ONE_BAG;                          \
 changed: \
 	MOVQ R9, dotArgs_n(BX);           \
 	MOVL $15, DX;                     \

@@ -231,7 +231,7 @@ func TestPrefetchesOfDots(t *testing.T) {
 		}},
 		{name: "Dots of 4 rows", cols: []int{7, 16, 64, 100}, more: (*cold).eights,
 			do: func(c *cold) error { return Dots(c.out, c.at, c.table, c.ids) }},
-		{name: "BagDots", cols: []int{16, 64, 100}, more: (*cold).eights, do: func(c *cold) error {
+		{name: "BagDots", cols: []int{16, 30, 64, 100}, more: (*cold).eights, do: func(c *cold) error {
 			a := part(c.linear, coldRows/4)
 			return c.done(bagDots(c.out.Data, &a, &c.table, c.ids, c.offsets, &hint{}))
 		}},
