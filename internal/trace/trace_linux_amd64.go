@@ -158,8 +158,7 @@ func trace(thread int) error {
 	return err
 }
 
-// assembly returns the functions of this module that are written in it, in their order. It takes as long to find them as to step through a
-// kernel.
+// assembly returns the functions of this module that are written in it, in their order.
 var assembly = sync.OnceValues(func() ([]function, error) {
 	self, err := os.Executable()
 	if err != nil {
