@@ -16,8 +16,8 @@ import (
 )
 
 // What is shown here is what no result depends on: of a table that no cache holds, kernels prefetch each line of the rows that ids choose, and
-// little else. They are stepped through to see it, as on processors of Intel's and of AMD's, which differ in tuning.Halves and, with AVX2, in
-// tuning.NarrowAbreastColumns.
+// little else. They are stepped through to see it. Two things that processors of Intel's and of AMD's choose otherwise are tried both ways
+// anywhere: tuning.Halves with AVX-512, and tuning.NarrowAbreastColumns with AVX2.
 
 const (
 	coldBytes = 64 << 20 // of a table
@@ -186,7 +186,8 @@ func TestPrefetchesOfEmbed(t *testing.T) {
 		{name: "EmbedAt", cols: []int{40}, do: func(c *cold) error { return EmbedAt(c.linear, c.table, c.ids, 2, c.rows, c.places) }},
 		{name: "Embed past the caches", cols: []int{256, 512}, more: (*cold).uneven, last: (*cold).abreast,
 			do: func(c *cold) error { return c.done(embed(&c.linear, &c.table, c.ids, 2, &c.rows, 0, coldRows, past)) }},
-		{name: "Embed into a window", cols: []int{40, 256}, last: (*cold).abreast, do: func(c *cold) error { return Embed(c.window, c.table, c.ids, 2, c.rows, 0, coldRows) }},
+		{name: "Embed into a window", cols: []int{40, 256}, last: (*cold).abreast,
+			do: func(c *cold) error { return Embed(c.window, c.table, c.ids, 2, c.rows, 0, coldRows) }},
 	})
 }
 
@@ -250,14 +251,15 @@ func testPrefetches(t *testing.T, calls []coldCall) {
 		if isa.Active() == isa.Portable {
 			return
 		}
+		const intels, amds = 320, 255 // tuning.NarrowAbreastColumns
 		narrow := isa.Active() == isa.AVX2
 		for _, amd := range []bool{false, true} {
-			const intels, amds = 320, 255
-			isatest.Tune(t, &tuning.Halves, amd)
-			isatest.Tune(t, &tuning.NarrowAbreastColumns, intels)
+			columns := intels
 			if amd {
-				tuning.NarrowAbreastColumns = amds
+				columns = amds
 			}
+			isatest.Tune(t, &tuning.Halves, amd)
+			isatest.Tune(t, &tuning.NarrowAbreastColumns, columns)
 			for _, call := range calls {
 				for _, cols := range call.cols {
 					if amd && narrow && (cols <= amds || cols > intels) {

@@ -155,6 +155,33 @@ func TestShortRowsOfFunctionValues(t *testing.T) {
 	})
 }
 
+// TestFirstBagOfFunctionValues calls the dot products of bags by a function value: where runBags calls them a register has, by chance, what is to
+// be read, which is where the first bag ends.
+func TestFirstBagOfFunctionValues(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		run := map[isa.Level]func(*dotArgs) int{isa.AVX2: dotsOneAVX2, isa.AVX512: dotsOneAVX512}[isa.Active()]
+		if run == nil {
+			return
+		}
+		for cols := 1; cols <= 33; cols++ {
+			table, a, ids, offsets := matrixOfOnes(3, cols), matrixOfOnes(3, cols), []int{2, 0, 1, 2}, []int{0, 1, 1, 4}
+			for i := range cols {
+				table.Data[i], table.Data[cols+i], a.Data[i], a.Data[2*cols+i] = 2, 3, 5, 7
+			}
+			got, want := make([]float32, len(ids)), make([]float32, len(ids))
+			kernels.BagDots(want, a, table, ids, offsets)
+
+			d := dotArgs{dst: &got[0], a: &a.Data[0], table: &table.Data[0], ids: unsafe.Pointer(&ids[0]), rows: 1}
+			d.prepare(&Matrix{Rows: 1, Cols: len(got), Data: got, Stride: len(got)}, &a, &table, len(ids))
+			d.wide, d.limit = wide(ids), idLimit[int](table.Rows)
+			d.n, d.readable, d.ends = len(ids), len(ids), &offsets[1]
+			if done := run(&d); done != len(ids) || !slices.Equal(got, want) {
+				t.Errorf("%d columns: %d are done: %v, want %v", cols, done, got, want)
+			}
+		}
+	})
+}
+
 // TestDropoutKeepsToItsArguments has something behind the arguments of dropout, of which the assembly writes the last ones.
 func TestDropoutKeepsToItsArguments(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
