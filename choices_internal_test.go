@@ -392,7 +392,7 @@ func TestBagsPanels(t *testing.T) {
 			{96, 8, 100, 10, 64 << 20, 0}, {97, 8, 100, 10, 64 << 20, 100}, {97, 0, 100, 10, 64 << 20, 0}, // panelLeast
 			{127, 8, 29, 10, 64 << 20, 0}, {127, 8, 30, 10, 64 << 20, 30}, {129, 8, 30, 10, 1 << 20, 30}, // panelBag
 			{128, 8, 79, 10, 32<<20 + 1, 0}, {128, 8, 80, 10, 32<<20 + 1, 80}, {128, 8, 80, 10, 32 << 20, 0}, // wholeBag
-			{128, 8, 199, 10, 32 << 20, 0}, {128, 8, 200, 10, 32 << 20, 200}, // panelBlockBag
+			{128, 8, 119, 10, 32 << 20, 0}, {128, 8, 120, 10, 32 << 20, 120}, // panelBlockBag
 			{256, 8, 4000, 10, 64 << 20, 4000}, {320, 8, 4000, 10, 64 << 20, 16}, {320, 8, 30, 10, 64 << 20, 16}, // panelFew
 			{383, 8, 4000, 10, 64 << 20, 4000}, {384, 8, 4000, 10, 64 << 20, 16}, // panelWhole
 			{385, 8, 161, 10, 64 << 20, 0}, {385, 8, 160, 10, 64 << 20, 160}, // panelIDs
@@ -413,6 +413,23 @@ func TestBagsPanels(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBagsPanelAhead has how many rows ahead panels prefetch.
+func TestBagsPanelAhead(t *testing.T) {
+	for _, c := range []struct {
+		cols  int
+		bytes uint64 // of the table
+		rows  int
+	}{
+		{97, 1 << 20, 16}, {127, 64 << 20, 16}, {128, 64 << 20, 6}, {128, 1 << 20, 16}, {192, 64 << 20, 6}, // bagBlock
+		{192, 32 << 20, 16}, {192, 32<<20 + 1, 6}, {193, 1 << 20, 6}, {768, 1 << 20, 6}, // panelShort
+	} {
+		a := bagArgs{cols: c.cols, ahead: 8, limit: c.bytes, tableStride: 1}
+		if got := a.panelAhead(); got != c.rows {
+			t.Errorf("%+v: %d rows", c, got)
+		}
+	}
 }
 
 // TestGoesAbreast has the rows and the ids from which on rows come four abreast, and up to which.

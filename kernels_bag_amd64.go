@@ -163,15 +163,14 @@ const (
 //	 10,000 x 300     0.77 0.73 0.78      0.84 0.82 0.83      0.70 0.84 0.81
 //	  3,000 x 768     0.92 0.89 1.00      0.91 0.88 0.96      0.89 0.90 0.89
 //
-// Bags of 2 take 0.86 to 1.05, rows of 4,096 columns 0.92 to 1.03, longer ones 1.06 to 1.20. Four rows ahead and ten take 0.96 to 1.05 and
-// 0.94 to 1.15 times as long as six, but sixteen of 10,000 x 100 0.81 to 0.91, of 1,000,000 x 100 0.96 to 1.05. Many long rows are too
+// Bags of 2 take 0.86 to 1.05, rows of 4,096 columns 0.92 to 1.03, longer ones 1.06 to 1.20. Many long rows are too
 // much for the caches, or too many at once for the prefetcher: bags of 50 of 80,000 x 512, 40,000 x 1,024 and 20,000 x 2,048 in one piece
 // take 1.06, 1.23 and 1.21, while those of 10,000 x 256 take 1.17 times as long in pieces as in one. Of rows that blocks of 64 do not make
 // up a bag is one piece, or is left to spans.
 //
 // Of 97 to 127 columns the time is 0.75 to 0.98 of that of blocks, but 1.06 to 1.10 for bags of 10 of 10,000 x 112. Of 128 columns it is
 // 0.89 to 1.01 of that of wholeRows from wholeBag on where no cache holds the table, in two runs of bags of 10 0.92 to 1.05; and where one
-// may, 1.12 to 1.23 for bags of 3 and 10, 0.99 to 1.02 of 20, 0.92 to 0.99 of 30, 0.83 to 0.96 of 50.
+// may, 1.01 to 1.04 for bags of 2 to 5, 0.98 to 1.02 of 10, 0.95 and 0.96 of 12, 0.90 to 0.94 of 15 and of 20.
 func (a *bagArgs) panelPiece() int {
 	ids, least := a.stop-a.next, panelBag
 	if a.cols == bagBlock {
@@ -195,17 +194,28 @@ func (a *bagArgs) panelPiece() int {
 
 const (
 	panelColumns  = 64 // of a block
-	panelAhead    = 6  // rows, and rows of fewer than bagBlock columns
-	panelEarly    = 16
+	panelEarly    = 16 // rows ahead
+	panelLate     = 6  // rows ahead, of more than panelShort columns, and from bagBlock on where no cache holds the table
+	panelShort    = 192
 	panelLeast    = 96   // columns above which bags go so: up to there four vectors more than a block's hold all
 	panelMost     = 3072 // and up to which: rows of 4,096 are even
 	panelFew      = 256  // up to which a bag is one piece
 	panelWhole    = 384  // and up to which it is if blocks do not make up its rows, however many these are
 	panelBag      = 3    // ids in a bag on average
-	panelBlockBag = 20
+	panelBlockBag = 12
 	panelIDs      = 16 // of a piece, and elements of their rows
 	panelElements = 16 << 10
 )
+
+// panelAhead returns how many rows ahead PANELS prefetches. On a Zen 3 four and ten take 0.96 to 1.05 and 0.94 to 1.15 times as long as six, and
+// sixteen 0.81 to 0.91 of 10,000 x 100, 0.96 to 1.05 of 1,000,000 x 100; 0.81 to 0.84 of 30,000 x 128 in bags of 50, 1.05 to 1.10 of
+// 1,000,000 x 128; 0.88 to 0.94 of 10,000 x 192, 0.89 to 1.06 of 10,000 and 20,000 x 256, and 1.08 to 1.11 of 3,000 x 768.
+func (a *bagArgs) panelAhead() int {
+	if a.cols < bagBlock || a.cols <= panelShort && !a.uncached() {
+		return panelEarly
+	}
+	return panelLate
+}
 
 // do runs kernel k on one chunk. It is not inlined, since the check of the stack at its start is where a loop over
 // chunks can be preempted.
@@ -229,10 +239,7 @@ func (a *bagArgs) do(k bagOp) bool {
 	}
 	a.whole = a.wholeRows()
 	if a.piece = a.panelPiece(); a.piece > 0 {
-		a.fetched, a.early = panelColumns, panelAhead
-		if a.cols < bagBlock {
-			a.early = panelEarly
-		}
+		a.fetched, a.early = panelColumns, a.panelAhead()
 	}
 	switch k {
 	case opBagSum:

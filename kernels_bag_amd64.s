@@ -115,13 +115,13 @@ start: \
 
 #define END_PLAIN(VECTORS, one, number, store)
 
-// The weight of an id, or nothing.
+// The weight of an id, or nothing; moment is a register for a moment.
 
-#define WEIGHT(weight) \
-	MOVQ bagArgs_weights(BX), R12; \
-	VBROADCASTSS (R12)(R9*4), weight
+#define WEIGHT(weight, moment) \
+	MOVQ bagArgs_weights(BX), moment; \
+	VBROADCASTSS (moment)(R9*4), weight
 
-#define NO_WEIGHT(weight)
+#define NO_WEIGHT(weight, moment)
 
 // BAG finds where a bag ends. NEXT_BAG goes on with the next one; behind the last, no id may be left.
 
@@ -143,85 +143,121 @@ start: \
 	CMPQ R9, bagArgs_stop(BX);      \
 	JNE  changed
 
-// NARROW and WIDE load an id of 4 bytes and of 8.
-
-#define NARROW(ids) MOVL (ids)(R9*4), R10
-#define WIDE(ids) MOVQ (ids)(R9*8), R10
-
-// TERMS adds up rows to the end of the bag, one after the other, and TERMS_AHEAD as long as there are ids to prefetch by: LINES
-// as much as a block is wide, a loop the rest, and then the line of the last column where rows may straddle one more (on a Xeon, of tables
-// that begin in the middle of a line, time with that to the time without: sums of 10 of 4,000,000 x 16 0.71, of 1,000,000 x 32 0.96, x 64 0.92,
-// x 128 0.91). It jumps by numbers of instructions, since BAGS has labels enough. There are four loops since it counts how much of the next rows a
-// processor sees while it waits for one: where one loop asks anew, for each id, how wide it is and whether to prefetch, bags of
-// 10 with AVX2 take up to 1.13 times as long on a Zen 3. Medians of 6 processes that alternate the two:
+// TERMS adds up rows to the end of the bag, one after the other, and TERMS_AHEAD to UNTIL, as long as there are ids to prefetch by: LINES
+// the first size bytes of a row, which is all that most blocks need, and MORE_LINES, where MORE finds so, the rest of bagArgs.fetched, and
+// then the line of the last column where rows may straddle one more (on a Xeon, of tables that begin in the middle of a line, time with that
+// to the time without: sums of 10 of 4,000,000 x 16 0.71, of 1,000,000 x 32 0.96, x 64 0.92, x 128 0.91). It jumps by numbers of instructions,
+// since BAGS has labels enough.
+//
+// There are six loops since it counts how much of the next rows a processor sees while it waits for one: where one loop asks anew, for each id,
+// how wide it is and whether to prefetch, bags of 10 with AVX2 take up to 1.13 times as long on a Zen 3. Medians of 6 processes that alternate
+// the two:
 //
 //	sums, 1,000 x 64     1.08    sums, 1,000,000 x 64    1.04    weighted, 1,000,000 x 64     1.03
 //	sums, 10,000 x 64    1.02    sums, 1,000,000 x 100   1.08    weighted, 1,000,000 x 128    1.09
 //	sums, 10,000 x 128   1.02    sums, 1,000,000 x 128   1.03    maxima, 1,000,000 x 128      1.13
+//
+// One that asks, for each row, whether it has more lines, and of two bounds whether to go on, takes longer, too. On a Zen 3, times of these
+// loops over those of such ones, bags of 10, and of 50 behind a comma, medians of 5 processes that alternate the two:
+//
+//	10,000 x 24       0.88          10,000 x 100   0.98    1,000,000 x 32   0.95          weighted, 10,000 x 64      0.94
+//	10,000 x 32       0.78          50,257 x 768   0.98    1,000,000 x 50   0.96          weighted, 1,000,000 x 64   0.96
+//	10,000 x 50       0.96          3,000 x 768    0.94    1,000,000 x 64   0.98, 0.96    maxima, 10,000 x 64        0.99
+//	10,000 x 64       0.97, 0.98    400,000 x 300  0.96    1,000,000 x 128  0.94, 0.90    maxima, 1,000,000 x 64     0.98
 
 #define ONE_TERM(WIDTH, VECTORS, FACTOR, TERM, factor) \
-	WIDTH(R8);          \
-	BAG_ROW;            \
-	FACTOR(factor);     \
-	VECTORS(TERM, R10); \
-	INCQ R9;            \
-	CMPQ R9, R13
+	FACTOR(factor, R10); \
+	WIDTH(R8, 0);        \
+	BAG_ROW;             \
+	VECTORS(TERM, R10);  \
+	INCQ R9
 
 #define TERMS(WIDTH, VECTORS, FACTOR, TERM, factor, term) \
 term: \
 	ONE_TERM(WIDTH, VECTORS, FACTOR, TERM, factor); \
-	JLT term
+	CMPQ R9, R13;                                   \
+	JLT  term
 
-#define TERMS_AHEAD(WIDTH, VECTORS, LINES, size, FACTOR, TERM, factor, ahead, ended) \
+#define TERMS_AHEAD(WIDTH, VECTORS, LINES, size, MORE_LINES, FACTOR, TERM, factor, ahead, near, ended) \
 ahead: \
-	WIDTH(AX);                       \
-	IMULQ CX, R10;                   \
-	ADDQ  SI, R10;                   \
-	LINES(R10);                      \
-	MOVQ  bagArgs_fetched(BX), R12;  \
-	SUBQ  $(size/4), R12;            \
-	JLE   5(PC);                     \
-	PREFETCH size(R10);              \
-	ADDQ  $64, R10;                  \
-	SUBQ  $16, R12;                  \
-	JGT   -3(PC);                    \
-	STRADDLE(bagArgs_straddle, (size-4)(R10)(R12*4)); \
+	WIDTH(AX, 0);                                   \
+	IMULQ CX, R10;                                  \
+	ADDQ  SI, R10;                                  \
+	LINES(R10);                                     \
+	MORE_LINES(size);                               \
 	ONE_TERM(WIDTH, VECTORS, FACTOR, TERM, factor); \
-	JGE   ended;                     \
-	CMPQ  R9, DX;                    \
-	JLT   ahead
+	CMPQ  R9, R12;                                  \
+	JLT   ahead;                                    \
+	CMPQ  R9, R13;                                  \
+	JGE   ended;                                    \
+	JMP   near
 
-// BLOCK does one block, size bytes wide, of one bag.
-#define BLOCK(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, anew, start, far, farWide, near, narrow, wide, ended, store) \
+// UNTIL finds where the ids of the bag end that have one to prefetch by.
+#define UNTIL \
+	MOVQ    R13, R12; \
+	CMPQ    DX, R12;  \
+	CMOVQLT DX, R12
+
+#define MORE(size) \
+	CMPQ  bagArgs_fetched(BX), $(size/4); \
+	SETGT R12;                            \
+	ORB   bagArgs_straddle(BX), R12;      \
+	MOVB  R12, bagArgs_more(BX)
+
+#define MORE_LINES(size) \
+	MOVQ  bagArgs_fetched(BX), R12; \
+	SUBQ  $(size/4), R12;           \
+	JLE   7(PC);                    \
+	PREFETCH size(R10);             \
+	ADDQ  $64, R10;                 \
+	SUBQ  $16, R12;                 \
+	JGT   -3(PC);                   \
+	CMPB  bagArgs_straddle(BX), $0; \
+	JEQ   2(PC);                    \
+	PREFETCH (size-4)(R10)(R12*4);  \
+	UNTIL
+
+#define NO_MORE(size)
+
+// BLOCK does one block of one bag, size bytes wide if another one follows.
+#define BLOCK(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store) \
 	START(VECTORS, anew, start, store); \
 	CMPQ  R9, DX;                       \
 	JGE   near;                         \
+	UNTIL;                              \
 	CMPQ  bagArgs_wide(BX), $0;         \
-	JNE   farWide;                      \
-	TERMS_AHEAD(NARROW, VECTORS, LINES, size, FACTOR, TERM, factor, far, ended); \
-	JMP   near;                         \
-	TERMS_AHEAD(WIDE, VECTORS, LINES, size, FACTOR, TERM, factor, farWide, ended); \
+	JNE   aheadWide;                      \
+	CMPB  bagArgs_more(BX), $0;         \
+	JNE   more;                         \
+	TERMS_AHEAD(ID_NARROW, VECTORS, LINES, size, NO_MORE, FACTOR, TERM, factor, far, near, ended);       \
+	TERMS_AHEAD(ID_NARROW, VECTORS, LINES, size, MORE_LINES, FACTOR, TERM, factor, more, near, ended);   \
+aheadWide: \
+	CMPB  bagArgs_more(BX), $0;         \
+	JNE   moreWide;                     \
+	TERMS_AHEAD(ID_WIDE, VECTORS, LINES, size, NO_MORE, FACTOR, TERM, factor, farWide, near, ended);     \
+	TERMS_AHEAD(ID_WIDE, VECTORS, LINES, size, MORE_LINES, FACTOR, TERM, factor, moreWide, near, ended); \
 near: \
 	CMPQ  bagArgs_wide(BX), $0;         \
 	JNE   wide;                         \
-	TERMS(NARROW, VECTORS, FACTOR, TERM, factor, narrow); \
+	TERMS(ID_NARROW, VECTORS, FACTOR, TERM, factor, narrow); \
 	JMP   ended;                        \
-	TERMS(WIDE, VECTORS, FACTOR, TERM, factor, wide); \
+	TERMS(ID_WIDE, VECTORS, FACTOR, TERM, factor, wide); \
 ended: \
 	END(VECTORS, one, factor, store);   \
 store: \
 	VECTORS(PUT, DI)
 
 // BAGS does one block of all bags. The first block of a row prefetches all of it, but for HELD_BAGS.
-#define BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, bag, anew, start, far, farWide, near, narrow, wide, ended, store) \
+#define BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, bag, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store) \
 	MOVQ  SI, DI;                       \
 	SUBQ  bagArgs_table(BX), DI;        \
 	ADDQ  bagArgs_dst(BX), DI;          \
 	MOVQ  bagArgs_next(BX), R9;         \
+	MORE(size);                         \
 	XORL  R12, R12;                     \
 bag: \
 	BAG(R12, R13);                      \
-	BLOCK(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, anew, start, far, farWide, near, narrow, wide, ended, store); \
+	BLOCK(VECTORS, LINES, size, START, FACTOR, TERM, END, factor, one, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store); \
 	NEXT_BAG(R12, bag);                 \
 	ADDQ  $size, SI;                    \
 	XORL  DX, DX
@@ -329,12 +365,12 @@ along: \
 // LONG_ROW finds the row of the next id and its weight, LONG_ROW_AHEAD that of another one.
 
 #define LONG_ROW(FACTOR, row, weight) \
+	FACTOR(weight, row);                \
 	ID(R8, bagArgs_wide(BX), R9, row);  \
 	CMPQ  row, bagArgs_limit(BX);       \
 	JAE   outside;                      \
 	IMULQ bagArgs_tableStride(BX), row; \
 	ADDQ  SI, row;                      \
-	FACTOR(weight);                     \
 	INCQ  R9
 
 #define LONG_ROW_AHEAD(pos, row) \
@@ -495,8 +531,8 @@ short:
 	OF_Y(ROWS, TERM, 448, Y6); \
 	OF_Y(ROWS, TERM, 480, Y7)
 
-#define BAGS_Y(VECTORS, LINES, size, START, FACTOR, TERM, END, bag, anew, start, far, farWide, near, narrow, wide, ended, store) \
-	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Y14, X14, bag, anew, start, far, farWide, near, narrow, wide, ended, store)
+#define BAGS_Y(VECTORS, LINES, size, START, FACTOR, TERM, END, bag, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store) \
+	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Y14, X14, bag, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store)
 
 // PANELS, where bagArgs.piece is above 0, takes as many ids of a bag at a time, and does all blocks of columns for them before the next
 // ids. Each block prefetches its own columns of the row that is bagArgs.early ids ahead. The last block of a row ends where the row does, and
@@ -510,6 +546,7 @@ short:
 	MOVQ    bagArgs_next(BX), R9;     \
 	MOVQ    bagArgs_early(BX), DX;    \
 	BAGS_BEGIN(panelsBegin);          \
+	MORE(256);                        \
 	XORL    R12, R12;                 \
 panelBag: \
 	BAG(R12, R13);                    \
@@ -523,7 +560,7 @@ panelPiece: \
 	MOVQ    bagArgs_cols(BX), R12;    \
 	MOVQ    R12, bagArgs_left(BX);    \
 panel: \
-	BLOCK(Y_8, LINES4, 256, START, FACTOR, TERM, END, Y14, X14, anewP8, startP8, farP8, farWideP8, nearP8, narrowP8, wideP8, endedP8, storeP8); \
+	BLOCK(Y_8, LINES4, 256, START, FACTOR, TERM, END, Y14, X14, anewP8, startP8, farP8, moreP8, aheadWideP8, farWideP8, moreWideP8, nearP8, narrowP8, wideP8, endedP8, storeP8); \
 	MOVQ    bagArgs_left(BX), R12;    \
 	SUBQ    $const_panelColumns, R12; \
 	JLE     panelLast;                \
@@ -603,31 +640,31 @@ spans:
 	CMPQ R12, $4;                \
 	JGT  ends8;                  \
 	ENDS_BEGIN(8);               \
-	BAGS_Y(ENDS_Y4, LINE1, 8, START, FACTOR, TERM, END, bag4E, anew4E, start4E, far4E, farWide4E, near4E, narrow4E, wide4E, ended4E, store4E); \
+	BAGS_Y(ENDS_Y4, LINE1, 8, START, FACTOR, TERM, END, bag4E, anew4E, start4E, far4E, more4E, aheadWide4E, farWide4E, moreWide4E, near4E, narrow4E, wide4E, ended4E, store4E); \
 	JMP  done;                   \
 ends8: \
 	ENDS_BEGIN(16);              \
-	BAGS_Y(ENDS_Y8, LINE1, 16, START, FACTOR, TERM, END, bag8E, anew8E, start8E, far8E, farWide8E, near8E, narrow8E, wide8E, ended8E, store8E); \
+	BAGS_Y(ENDS_Y8, LINE1, 16, START, FACTOR, TERM, END, bag8E, anew8E, start8E, far8E, more8E, aheadWide8E, farWide8E, moreWide8E, near8E, narrow8E, wide8E, ended8E, store8E); \
 	JMP  done;                   \
 ends16: \
 	ENDS_BEGIN(32);              \
-	BAGS_Y(ENDS_Y16, LINE1, 32, START, FACTOR, TERM, END, bag16E, anew16E, start16E, far16E, farWide16E, near16E, narrow16E, wide16E, ended16E, store16E); \
+	BAGS_Y(ENDS_Y16, LINE1, 32, START, FACTOR, TERM, END, bag16E, anew16E, start16E, far16E, more16E, aheadWide16E, farWide16E, moreWide16E, near16E, narrow16E, wide16E, ended16E, store16E); \
 	JMP  done;                   \
 ends24: \
 	ENDS_BEGIN(32);              \
-	BAGS_Y(ENDS_Y24, LINE1, 64, START, FACTOR, TERM, END, bag24E, anew24E, start24E, far24E, farWide24E, near24E, narrow24E, wide24E, ended24E, store24E); \
+	BAGS_Y(ENDS_Y24, LINES2, 128, START, FACTOR, TERM, END, bag24E, anew24E, start24E, far24E, more24E, aheadWide24E, farWide24E, moreWide24E, near24E, narrow24E, wide24E, ended24E, store24E); \
 	JMP  done;                   \
 ends32: \
 	ENDS_BEGIN(64);              \
-	BAGS_Y(ENDS_Y32, LINE1, 64, START, FACTOR, TERM, END, bag32E, anew32E, start32E, far32E, farWide32E, near32E, narrow32E, wide32E, ended32E, store32E); \
+	BAGS_Y(ENDS_Y32, LINES2, 128, START, FACTOR, TERM, END, bag32E, anew32E, start32E, far32E, more32E, aheadWide32E, farWide32E, moreWide32E, near32E, narrow32E, wide32E, ended32E, store32E); \
 	JMP  done;                   \
 ends48: \
 	ENDS_BEGIN(64);              \
-	BAGS_Y(ENDS_Y48, LINES2, 128, START, FACTOR, TERM, END, bag48E, anew48E, start48E, far48E, farWide48E, near48E, narrow48E, wide48E, ended48E, store48E); \
+	BAGS_Y(ENDS_Y48, LINES3, 192, START, FACTOR, TERM, END, bag48E, anew48E, start48E, far48E, more48E, aheadWide48E, farWide48E, moreWide48E, near48E, narrow48E, wide48E, ended48E, store48E); \
 	JMP  done;                   \
 ends64: \
 	ENDS_BEGIN(128);             \
-	BAGS_Y(ENDS_Y64, LINES2, 128, START, FACTOR, TERM, END, bag64E, anew64E, start64E, far64E, farWide64E, near64E, narrow64E, wide64E, ended64E, store64E); \
+	BAGS_Y(ENDS_Y64, LINES4, 256, START, FACTOR, TERM, END, bag64E, anew64E, start64E, far64E, more64E, aheadWide64E, farWide64E, moreWide64E, near64E, narrow64E, wide64E, ended64E, store64E); \
 	JMP  done
 
 #define BAGS_AVX2(START, FACTOR, BEGIN, TERM, END, END_PANEL, END_LONG) \
@@ -636,7 +673,7 @@ ends64: \
 	BAGS_BEGIN(blocks);           \
 	CMPB bagArgs_whole(BX), $0;   \
 	JEQ  eights;                  \
-	BAGS_Y(Y_16, LINES8, 512, START, FACTOR, TERM, END, bag16, anew16, start16, far16, farWide16, near16, narrow16, wide16, ended16, store16); \
+	BAGS_Y(Y_16, LINES8, 512, START, FACTOR, TERM, END, bag16, anew16, start16, far16, more16, aheadWide16, farWide16, moreWide16, near16, narrow16, wide16, ended16, store16); \
 	JMP  done;                    \
 eights: \
 	MOVQ bagArgs_left(BX), R12;   \
@@ -648,13 +685,13 @@ eights: \
 	CMPQ bagArgs_ahead(BX), $0;   \
 	JEQ  many;                    \
 	ENDS_BEGIN(128);              \
-	BAGS_Y(ENDS_Y96, LINES4, 256, START, FACTOR, TERM, END, bag96E, anew96E, start96E, far96E, farWide96E, near96E, narrow96E, wide96E, ended96E, store96E); \
+	BAGS_Y(ENDS_Y96, LINES5, 320, START, FACTOR, TERM, END, bag96E, anew96E, start96E, far96E, more96E, aheadWide96E, farWide96E, moreWide96E, near96E, narrow96E, wide96E, ended96E, store96E); \
 	JMP  done;                    \
 many: \
 	SHRQ $6, R12;                 \
 eight: \
 	MOVQ R12, bagArgs_blocks(BX); \
-	BAGS_Y(Y_8, LINES4, 256, START, FACTOR, TERM, END, bag8, anew8, start8, far8, farWide8, near8, narrow8, wide8, ended8, store8); \
+	BAGS_Y(Y_8, LINES4, 256, START, FACTOR, TERM, END, bag8, anew8, start8, far8, more8, aheadWide8, farWide8, moreWide8, near8, narrow8, wide8, ended8, store8); \
 	MOVQ bagArgs_blocks(BX), R12; \
 	DECQ R12;                     \
 	JNE  eight;                   \
@@ -663,27 +700,27 @@ rest: \
 four: \
 	TESTB $32, bagArgs_left(BX);  \
 	JEQ  two;                     \
-	BAGS_Y(Y_4, LINES2, 128, START, FACTOR, TERM, END, bag4, anew4, start4, far4, farWide4, near4, narrow4, wide4, ended4, store4); \
+	BAGS_Y(Y_4, LINES2, 128, START, FACTOR, TERM, END, bag4, anew4, start4, far4, more4, aheadWide4, farWide4, moreWide4, near4, narrow4, wide4, ended4, store4); \
 two: \
 	TESTB $16, bagArgs_left(BX);  \
 	JEQ  one;                     \
-	BAGS_Y(Y_2, LINE1, 64, START, FACTOR, TERM, END, bag2, anew2, start2, far2, farWide2, near2, narrow2, wide2, ended2, store2); \
+	BAGS_Y(Y_2, LINE1, 64, START, FACTOR, TERM, END, bag2, anew2, start2, far2, more2, aheadWide2, farWide2, moreWide2, near2, narrow2, wide2, ended2, store2); \
 one: \
 	TESTB $8, bagArgs_left(BX);   \
 	JEQ  quad;                    \
-	BAGS_Y(Y_1, LINE1, 32, START, FACTOR, TERM, END, bag1, anew1, start1, far1, farWide1, near1, narrow1, wide1, ended1, store1); \
+	BAGS_Y(Y_1, LINE1, 32, START, FACTOR, TERM, END, bag1, anew1, start1, far1, more1, aheadWide1, farWide1, moreWide1, near1, narrow1, wide1, ended1, store1); \
 quad: \
 	TESTB $4, bagArgs_left(BX);   \
 	JEQ  pair;                    \
-	BAGS_Y(X_QUAD, LINE1, 16, START, FACTOR, TERM, END, bagQ, anewQ, startQ, farQ, farWideQ, nearQ, narrowQ, wideQ, endedQ, storeQ); \
+	BAGS_Y(X_QUAD, LINE1, 16, START, FACTOR, TERM, END, bagQ, anewQ, startQ, farQ, moreQ, aheadWideQ, farWideQ, moreWideQ, nearQ, narrowQ, wideQ, endedQ, storeQ); \
 pair: \
 	TESTB $2, bagArgs_left(BX);   \
 	JEQ  single;                  \
-	BAGS_Y(X_PAIR, LINE1, 8, START, FACTOR, TERM, END, bagP, anewP, startP, farP, farWideP, nearP, narrowP, wideP, endedP, storeP); \
+	BAGS_Y(X_PAIR, LINE1, 8, START, FACTOR, TERM, END, bagP, anewP, startP, farP, moreP, aheadWideP, farWideP, moreWideP, nearP, narrowP, wideP, endedP, storeP); \
 single: \
 	TESTB $1, bagArgs_left(BX);   \
 	JEQ  done;                    \
-	BAGS_Y(X_SINGLE, LINE1, 4, START, FACTOR, TERM, END, bagS, anewS, startS, farS, farWideS, nearS, narrowS, wideS, endedS, storeS); \
+	BAGS_Y(X_SINGLE, LINE1, 4, START, FACTOR, TERM, END, bagS, anewS, startS, farS, moreS, aheadWideS, farWideS, moreWideS, nearS, narrowS, wideS, endedS, storeS); \
 done: \
 	BAGS_END
 
@@ -777,23 +814,23 @@ TEXT ·bagMaxAVX2(SB), NOSPLIT, $0-9
 	CMPQ R12, $32;               \
 	JGT  ends48;                 \
 	ENDS_BEGIN(64);              \
-	BAGS_Z(ENDS_32, LINE1, 64, START, FACTOR, TERM, END, bagA, anewA, startA, farA, farWideA, nearA, narrowA, wideA, endedA, storeA); \
+	BAGS_Z(ENDS_32, LINES2, 128, START, FACTOR, TERM, END, bagA, anewA, startA, farA, moreA, aheadWideA, farWideA, moreWideA, nearA, narrowA, wideA, endedA, storeA); \
 	JMP  done;                   \
 ends48: \
 	ENDS_BEGIN(64);              \
-	BAGS_Z(ENDS_48, LINES2, 128, START, FACTOR, TERM, END, bagB, anewB, startB, farB, farWideB, nearB, narrowB, wideB, endedB, storeB); \
+	BAGS_Z(ENDS_48, LINES3, 192, START, FACTOR, TERM, END, bagB, anewB, startB, farB, moreB, aheadWideB, farWideB, moreWideB, nearB, narrowB, wideB, endedB, storeB); \
 	JMP  done;                   \
 ends64: \
 	ENDS_BEGIN(128);             \
-	BAGS_Z(ENDS_64, LINES2, 128, START, FACTOR, TERM, END, bagC, anewC, startC, farC, farWideC, nearC, narrowC, wideC, endedC, storeC); \
+	BAGS_Z(ENDS_64, LINES4, 256, START, FACTOR, TERM, END, bagC, anewC, startC, farC, moreC, aheadWideC, farWideC, moreWideC, nearC, narrowC, wideC, endedC, storeC); \
 	JMP  done;                   \
 ends96: \
 	ENDS_BEGIN(128);             \
-	BAGS_Z(ENDS_96, LINES4, 256, START, FACTOR, TERM, END, bagD, anewD, startD, farD, farWideD, nearD, narrowD, wideD, endedD, storeD); \
+	BAGS_Z(ENDS_96, LINES5, 320, START, FACTOR, TERM, END, bagD, anewD, startD, farD, moreD, aheadWideD, farWideD, moreWideD, nearD, narrowD, wideD, endedD, storeD); \
 	JMP  done;                   \
 ends128: \
 	ENDS_BEGIN(256);             \
-	BAGS_Z(ENDS_128, LINES4, 256, START, FACTOR, TERM, END, bagE, anewE, startE, farE, farWideE, nearE, narrowE, wideE, endedE, storeE); \
+	BAGS_Z(ENDS_128, LINES7, 448, START, FACTOR, TERM, END, bagE, anewE, startE, farE, moreE, aheadWideE, farWideE, moreWideE, nearE, narrowE, wideE, endedE, storeE); \
 	JMP  done
 
 // HELD_BAGS, where bagArgs.held has it so, does what there is of long rows in blocks of up to 384 columns, as BAGS_ENDS does, of
@@ -819,7 +856,7 @@ ends384: \
 	MOVQ R12, bagArgs_fetched(BX); \
 	SUBQ R12, bagArgs_left(BX);    \
 	ENDS_BEGIN(512);               \
-	BAGS_Z(ENDS_384, LINES16, 1024, START, FACTOR, TERM, END, bagG, anewG, startG, farG, farWideG, nearG, narrowG, wideG, endedG, storeG); \
+	BAGS_Z(ENDS_384, LINES16, 1024, START, FACTOR, TERM, END, bagG, anewG, startG, farG, moreG, aheadWideG, farWideG, moreWideG, nearG, narrowG, wideG, endedG, storeG); \
 	ADDQ $512, SI;                 \
 	MOVQ bagArgs_left(BX), R12;    \
 	TESTQ R12, R12;                \
@@ -827,7 +864,7 @@ ends384: \
 	JMP  done;                     \
 ends256: \
 	ENDS_BEGIN(512);               \
-	BAGS_Z(ENDS_256, LINES8, 512, START, FACTOR, TERM, END, bagF, anewF, startF, farF, farWideF, nearF, narrowF, wideF, endedF, storeF); \
+	BAGS_Z(ENDS_256, LINES8, 512, START, FACTOR, TERM, END, bagF, anewF, startF, farF, moreF, aheadWideF, farWideF, moreWideF, nearF, narrowF, wideF, endedF, storeF); \
 	JMP  done;                     \
 spans:
 
@@ -849,8 +886,8 @@ spans:
 	OF_Z(ROWS, TERM, 384, Z6); \
 	OF_Z(ROWS, TERM, 448, Z7)
 
-#define BAGS_Z(VECTORS, LINES, size, START, FACTOR, TERM, END, bag, anew, start, far, farWide, near, narrow, wide, ended, store) \
-	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Z18, X18, bag, anew, start, far, farWide, near, narrow, wide, ended, store)
+#define BAGS_Z(VECTORS, LINES, size, START, FACTOR, TERM, END, bag, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store) \
+	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Z18, X18, bag, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store)
 
 #define BAGS_AVX512(START, FACTOR, BEGIN, TERM, END, END_LONG) \
 	MOVQ bagArgs_cols(BX), AX;           \
@@ -863,7 +900,7 @@ spans:
 	JEQ  rest;                           \
 eight: \
 	MOVQ R12, bagArgs_blocks(BX);        \
-	BAGS_Z(Z_8, LINES8, 512, START, FACTOR, TERM, END, bag8, anew8, start8, far8, farWide8, near8, narrow8, wide8, ended8, store8); \
+	BAGS_Z(Z_8, LINES8, 512, START, FACTOR, TERM, END, bag8, anew8, start8, far8, more8, aheadWide8, farWide8, moreWide8, near8, narrow8, wide8, ended8, store8); \
 	MOVQ bagArgs_blocks(BX), R12;        \
 	DECQ R12;                            \
 	JNE  eight;                          \
@@ -872,19 +909,19 @@ rest: \
 four: \
 	TESTB $64, bagArgs_left(BX);         \
 	JEQ  two;                            \
-	BAGS_Z(Z_4, LINES4, 256, START, FACTOR, TERM, END, bag4, anew4, start4, far4, farWide4, near4, narrow4, wide4, ended4, store4); \
+	BAGS_Z(Z_4, LINES4, 256, START, FACTOR, TERM, END, bag4, anew4, start4, far4, more4, aheadWide4, farWide4, moreWide4, near4, narrow4, wide4, ended4, store4); \
 two: \
 	TESTB $32, bagArgs_left(BX);         \
 	JEQ  one;                            \
-	BAGS_Z(Z_2, LINES2, 128, START, FACTOR, TERM, END, bag2, anew2, start2, far2, farWide2, near2, narrow2, wide2, ended2, store2); \
+	BAGS_Z(Z_2, LINES2, 128, START, FACTOR, TERM, END, bag2, anew2, start2, far2, more2, aheadWide2, farWide2, moreWide2, near2, narrow2, wide2, ended2, store2); \
 one: \
 	TESTB $16, bagArgs_left(BX);         \
 	JEQ  tail;                           \
-	BAGS_Z(Z_1, LINE1, 64, START, FACTOR, TERM, END, bag1, anew1, start1, far1, farWide1, near1, narrow1, wide1, ended1, store1); \
+	BAGS_Z(Z_1, LINE1, 64, START, FACTOR, TERM, END, bag1, anew1, start1, far1, more1, aheadWide1, farWide1, moreWide1, near1, narrow1, wide1, ended1, store1); \
 tail: \
 	TESTB $15, bagArgs_left(BX);         \
 	JEQ  done;                           \
-	BAGS_Z(Z_TAIL, LINE1, 64, START, FACTOR, TERM, END, bagT, anewT, startT, farT, farWideT, nearT, narrowT, wideT, endedT, storeT); \
+	BAGS_Z(Z_TAIL, LINE1, 64, START, FACTOR, TERM, END, bagT, anewT, startT, farT, moreT, aheadWideT, farWideT, moreWideT, nearT, narrowT, wideT, endedT, storeT); \
 done: \
 	BAGS_END
 

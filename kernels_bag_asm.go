@@ -39,6 +39,8 @@ type bagArgs struct {
 	partial     bool // there is one bag, in whose row is what its ids in front of next come to; PANELS sets it for a while, and clears it
 
 	//lint:ignore U1000 for the assembly alone
+	more bool // a block has more columns to prefetch than its own, or may straddle a line more
+	//lint:ignore U1000 likewise
 	first int // position of the bag's first id
 	//lint:ignore U1000 likewise
 	bag int // number of the bag

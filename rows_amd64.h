@@ -21,6 +21,11 @@
 	JEQ  2(PC);              \
 	MOVQ (list)(pos*8), dst
 
+// ID_NARROW and ID_WIDE load id number R9+i of such a list, of which it is known how wide its ids are, into R10.
+
+#define ID_NARROW(list, i) MOVL (4*i)(list)(R9*4), R10
+#define ID_WIDE(list, i) MOVQ (8*i)(list)(R9*8), R10
+
 // ROWS_BEGIN loads the registers. There is at least one row to do.
 #define ROWS_BEGIN \
 	MOVQ rowArgs_linear(BX), DI;     \
@@ -136,8 +141,11 @@ done: \
 
 #define LINE1(row) PREFETCH (row)
 #define LINES2(row) LINE1(row); PREFETCH 64(row)
-#define LINES4(row) LINES2(row); PREFETCH 128(row); PREFETCH 192(row)
-#define LINES8(row) LINES4(row); PREFETCH 256(row); PREFETCH 320(row); PREFETCH 384(row); PREFETCH 448(row)
+#define LINES3(row) LINES2(row); PREFETCH 128(row)
+#define LINES4(row) LINES3(row); PREFETCH 192(row)
+#define LINES5(row) LINES4(row); PREFETCH 256(row)
+#define LINES7(row) LINES5(row); PREFETCH 320(row); PREFETCH 384(row)
+#define LINES8(row) LINES7(row); PREFETCH 448(row)
 
 #define NOTHING
 
