@@ -757,7 +757,7 @@ func TestEndsPay(t *testing.T) {
 	})
 }
 
-// TestHasEnds has where AVX-512 in halves does narrow rows by END_ROWS, which others do whatever they are.
+// TestHasEnds has where AVX-512 in halves does narrow rows by END_ROWS, which others do whatever they are, and AVX2 by vectors that overlap.
 func TestHasEnds(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct {
@@ -773,6 +773,9 @@ func TestHasEnds(t *testing.T) {
 			if got, want := hasEnds(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}, c.ahead, c.window), c.by&w != 0; got != want {
 				t.Errorf("%+v: %v, want %v", c, got, want)
 			}
+		}
+		if got, want := overlaps(), w == byAVX2; got != want {
+			t.Errorf("vectors of AVX2 overlap: %v, want %v", got, want)
 		}
 	})
 }

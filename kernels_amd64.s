@@ -3,6 +3,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "rows_amd64.h"
+#include "shortrows_amd64.h"
 
 // POSITIONS_BEGIN finds the row of positions that belongs to the first row if they are counted, and where they end.
 #define POSITIONS_BEGIN \
@@ -106,10 +107,8 @@
 // AVX2
 
 // SHORT_ROWS does rows of up to shortColumns with one or two vectors, or parts of them, at the left end of a row and as many
-// at its right, which overlap; 1, 4 and 8 columns have a left one only. All are computed before any is stored. For each size of
-// ids there are two loops, whose only branch taken is their own, but for that of counted positions: one prefetches rows, as long
-// as there are ids ahead, the other does what is left, and all of tables that sit in cache. Rows behind which a line is prefetched
-// have loops of their own. FOURS may do single columns before that. FIRST finds a row of positions, and NEXT goes on.
+// at its right, which overlap; 1, 4 and 8 columns have a left one only. All are computed before any is stored. Rows behind which a line is
+// prefetched have loops of their own. FOURS may do single columns before that. Wider rows are those of OVERLAP_ROWS.
 //
 // On a Zen 4, ns per id of a gather and of a scatter-add, with a right vector of 4 and 8 columns and with none: 100 x 4 0.90
 // and 0.71, 1.02 and 0.80; 50,257 x 4 1.20 and 1.10, 1.48 and 1.24; 50,257 x 8 1.51 and 1.35, 1.90 and 1.54. Before and since
@@ -122,9 +121,6 @@
 //	     1,000 x 17    3.46  2.23   2.82  2.89   3.36  3.50       1,000,000 x 24     11.9  8.87   11.1  9.61   11.3  9.56
 //	     1,000 x 24    3.19  1.97   2.43  2.07   3.13  2.97       1,000,000 x 30     10.4  9.34   11.1  9.31   11.8  9.90
 //	     1,000 x 32    4.47  2.27   3.76  2.80   6.06  3.56       1,000,000 x 32     8.66  7.48   10.3  8.84   9.75  8.60
-//
-// Registers: AX ids of rows to prefetch, R10 for a moment, CX bytes from the left vectors to the right ones, or of the row, DX
-// zero, R11 stride of linear rows or row of positions, R12 limit of ids, R13 stride of the table.
 
 #define LEFT(KERNEL, OUT, MOVE, scale, v0, v1) \
 	KERNEL(MOVE, LATER, scale, 0, DX, v0, v1); \
@@ -156,24 +152,6 @@
 
 #define BODY32(KERNEL, OUT) FOUR_ENDS(KERNEL, OUT, 32, Y15, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
 
-#define SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rows) \
-	CMPQ  R10, R12;    \
-	JAE   done;        \
-	IMULQ R13, R10;    \
-	ADDQ  SI, R10;     \
-	FIRST;             \
-	BODY(KERNEL, OUT); \
-	NEXT;              \
-	INCQ  R9;          \
-	CMPQ  R9, rows
-
-// SHORT_AHEAD prefetches the row with the id in R10: its lines, and that of its last byte, which is number CX+last, if it may straddle one more.
-#define SHORT_AHEAD(LINES, last) \
-	IMULQ R13, R10;             \
-	ADDQ  SI, R10;              \
-	LINES(R10);                 \
-	STRADDLE(rowArgs_straddle, last(R10)(CX*1))
-
 // Rows of more than 8 columns have as many lines of linear rows prefetched, but where rowArgs.leaveLinear is set, which takes
 // 0.85 to 0.95 of the time where neither those nor the table are in a cache (1,000,000 x 16 gather 7.1 and 6.7, scatter-add 7.7
 // and 7.2, embed 8.2 and 7.5), 0.94 to 1.08 where the table is (50,000 x 12, x 16), and 0.97 to 1.03 where both are; 50,257 x 8
@@ -194,56 +172,9 @@
 
 #define LINES2_BEYOND(row) LINES2_LINEAR(row); PREFETCH 127(row)(CX*1)
 
-#define SHORT_LOOPS(KERNEL, BODY, OUT, FIRST, NEXT, LINES, last, farNarrow, farWide, near, narrow, wide) \
-	MOVQ  rowArgs_ahead(BX), R10;               \
-	TESTQ R10, R10;                             \
-	JEQ   near;                                 \
-	MOVQ  rowArgs_readable(BX), AX;             \
-	SUBQ  R10, AX;                              \
-	JLE   near;                                 \
-	CMPQ  AX, rowArgs_n(BX);                    \
-	CMOVQGT rowArgs_n(BX), AX;                  \
-	MOVQ  AX, rowArgs_far(BX);                  \
-	LEAQ  (R8)(R10*4), AX;                      \
-	CMPQ  rowArgs_wide(BX), $0;                 \
-	JEQ   farNarrow;                            \
-	LEAQ  (R8)(R10*8), AX;                      \
-farWide: \
-	MOVQ  (AX)(R9*8), R10;                      \
-	SHORT_AHEAD(LINES, last);                   \
-	MOVQ  (R8)(R9*8), R10;                      \
-	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_far(BX)); \
-	JLT   farWide;                              \
-	JMP   near;                                 \
-farNarrow: \
-	MOVL  (AX)(R9*4), R10;                      \
-	SHORT_AHEAD(LINES, last);                   \
-	MOVL  (R8)(R9*4), R10;                      \
-	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_far(BX)); \
-	JLT   farNarrow;                            \
-near: \
-	CMPQ  R9, rowArgs_n(BX);                    \
-	JGE   done;                                 \
-	CMPQ  rowArgs_wide(BX), $0;                 \
-	JNE   wide;                                 \
-	PCALIGN $64;                                \
-narrow: \
-	MOVL  (R8)(R9*4), R10;                      \
-	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_n(BX)); \
-	JLT   narrow;                               \
-	JMP   done;                                 \
-wide: \
-	MOVQ  (R8)(R9*8), R10;                      \
-	SHORT_ROW(KERNEL, BODY, OUT, FIRST, NEXT, rowArgs_n(BX)); \
-	JLT   wide;                                 \
-	JMP   done
-
 // ONE_COLUMN gathers four elements of a single column at a time, which are stored together, where they are not prefetched.
 // ns per element one by one and so: 100 x 1 0.64 and 0.42, 50,257 x 1 0.70 and 0.64; but 4,000,000 x 1 4.7 with prefetching
 // and 5.3. AX has where fewer than four are left.
-
-#define NARROW(i) MOVL (4*i)(R8)(R9*4), R10
-#define WIDE(i) MOVQ (8*i)(R8)(R9*8), R10
 
 #define ELEMENT(id) \
 	id;             \
@@ -253,13 +184,13 @@ wide: \
 
 #define FOUR_ELEMENTS(KERNEL, SIZE, fours) \
 fours: \
-	ELEMENT(SIZE(0));                          \
+	ELEMENT(SIZE(R8, 0));                      \
 	VMOVSS    (SI)(R10*1), X0;                 \
-	ELEMENT(SIZE(1));                          \
+	ELEMENT(SIZE(R8, 1));                      \
 	VINSERTPS $0x10, (SI)(R10*1), X0, X0;      \
-	ELEMENT(SIZE(2));                          \
+	ELEMENT(SIZE(R8, 2));                      \
 	VINSERTPS $0x20, (SI)(R10*1), X0, X0;      \
-	ELEMENT(SIZE(3));                          \
+	ELEMENT(SIZE(R8, 3));                      \
 	VINSERTPS $0x30, (SI)(R10*1), X0, X0;      \
 	KERNEL(LATER, VECTOR, X15, 0, DX, X0, X1); \
 	ADDQ      $16, DI;                         \
@@ -279,8 +210,8 @@ fours: \
 	CMPQ rowArgs_wide(BX), $0;                  \
 	JNE  foursWide;                             \
 	PCALIGN $64;                                \
-	FOUR_ELEMENTS(KERNEL, NARROW, foursNarrow); \
-	FOUR_ELEMENTS(KERNEL, WIDE, foursWide);     \
+	FOUR_ELEMENTS(KERNEL, ID_NARROW, foursNarrow); \
+	FOUR_ELEMENTS(KERNEL, ID_WIDE, foursWide);     \
 rows1:
 
 #define NO_FOURS(KERNEL)
@@ -301,11 +232,7 @@ rows1:
 #define SHORT_ROWS(KERNEL, OUT, FOURS, BEGIN, FIRST, NEXT) \
 	CMPQ AX, $const_shortColumns;       \
 	JGT  wider;                         \
-	BEGIN;                              \
-	MOVQ rowArgs_limit(BX), R12;        \
-	MOVQ rowArgs_tableStride(BX), R13;  \
-	XORL DX, DX;                        \
-	LEAQ (AX*4), CX;                    \
+	SHORT_BEGIN(BEGIN);                 \
 	CMPQ AX, $16;                       \
 	JGT  upTo32;                        \
 	CMPQ AX, $8;                        \
@@ -317,73 +244,35 @@ rows1:
 	CMPQ AX, $2;                        \
 	JGE  upTo3;                         \
 	FOURS(KERNEL);                      \
-	SHORT_LOOPS(KERNEL, BODY1, OUT, FIRST, NEXT, LINE1, -1, farNarrow1, farWide1, near1, narrow1, wide1); \
+	SHORT_LOOPS(KERNEL, BODY1, OUT, FIRST, NEXT, LINE1, -1, farNarrow1, farWide1, astride1, astrideNarrow1, astrideWide1, near1, narrow1, wide1); \
 four: \
-	SHORT_LOOPS(KERNEL, BODY4, OUT, FIRST, NEXT, LINE1, -1, farNarrow4, farWide4, near4, narrow4, wide4); \
+	SHORT_LOOPS(KERNEL, BODY4, OUT, FIRST, NEXT, LINE1, -1, farNarrow4, farWide4, astride4, astrideNarrow4, astrideWide4, near4, narrow4, wide4); \
 eight: \
-	SHORT_LOOPS(KERNEL, BODY8, OUT, FIRST, NEXT, LINE1, -1, farNarrow8, farWide8, near8, narrow8, wide8); \
+	SHORT_LOOPS(KERNEL, BODY8, OUT, FIRST, NEXT, LINE1, -1, farNarrow8, farWide8, astride8, astrideNarrow8, astrideWide8, near8, narrow8, wide8); \
 upTo3: \
 	SUBQ $8, CX;                        \
-	SHORT_LOOPS(KERNEL, BODY3, OUT, FIRST, NEXT, LINE1, 7, farNarrow3, farWide3, near3, narrow3, wide3); \
+	SHORT_LOOPS(KERNEL, BODY3, OUT, FIRST, NEXT, LINE1, 7, farNarrow3, farWide3, astride3, astrideNarrow3, astrideWide3, near3, narrow3, wide3); \
 upTo7: \
 	SUBQ $16, CX;                       \
-	SHORT_LOOPS(KERNEL, BODY7, OUT, FIRST, NEXT, LINE1, 15, farNarrow7, farWide7, near7, narrow7, wide7); \
+	SHORT_LOOPS(KERNEL, BODY7, OUT, FIRST, NEXT, LINE1, 15, farNarrow7, farWide7, astride7, astrideNarrow7, astrideWide7, near7, narrow7, wide7); \
 upTo16: \
 	SUBQ $32, CX;                       \
-	SHORT_LOOPS(KERNEL, BODY16, OUT, FIRST, NEXT, LINE1_LINEAR, 31, farNarrow16, farWide16, near16, narrow16, wide16); \
+	SHORT_LOOPS(KERNEL, BODY16, OUT, FIRST, NEXT, LINE1_LINEAR, 31, farNarrow16, farWide16, astride16, astrideNarrow16, astrideWide16, near16, narrow16, wide16); \
 upTo32: \
 	CMPQ rowArgs_burst(BX), CX;         \
 	JGT  beyond;                        \
 	SUBQ $64, CX;                       \
-	SHORT_LOOPS(KERNEL, BODY32, OUT, FIRST, NEXT, LINES2_LINEAR, 63, farNarrow32, farWide32, near32, narrow32, wide32); \
+	SHORT_LOOPS(KERNEL, BODY32, OUT, FIRST, NEXT, LINES2_LINEAR, 63, farNarrow32, farWide32, astride32, astrideNarrow32, astrideWide32, near32, narrow32, wide32); \
 beyond: \
 	SUBQ $64, CX;                       \
-	SHORT_LOOPS(KERNEL, BODY32, OUT, FIRST, NEXT, LINES2_BEYOND, 63, farNarrow31, farWide31, near31, narrow31, wide31)
-
-// WHOLE_ROWS does rows of 64 and 128 columns with no branch within a row but for its id and the one ahead, all of whose
-// row is prefetched at once. FIRST finds a row of positions, and NEXT counts. On a Zen 3, ns per row of 8,192 by COLUMNS and
-// so, medians of 7 processes that alternate the two:
-//
-//	table              gather       scatter-add  embed            table              gather       scatter-add  embed
-//	   10,000 x 64     12.4  10.4   16.6  13.3   18.5  15.7       1,000,000 x 64     48.5  40.7   47.6  43.8   45.0  43.2
-//	   10,000 x 128    26.3  25.8   30.5  29.9   33.5  33.2       1,000,000 x 128     140   140    259   171    169   147
-//
-// Where the loops begin makes no difference. With AVX-512 a Zen 4 gains too little so: in three forms 0.85 to 1.02 of the time in
-// caches, and 0.92 to 1.27 of 64 columns beyond them.
-#define WHOLE_ROWS(KERNEL, FIRST, NEXT) \
-wider: \
-	CMPQ AX, $128; \
-	JEQ  whole128; \
-	CMPQ AX, $64;  \
-	JNE  row;      \
-	WHOLE_ROW(KERNEL, LINES4, 256, EIGHT, FIRST, NEXT, whole64, near64); \
-	WHOLE_ROW(KERNEL, LINES8, 512, SIXTEEN, FIRST, NEXT, whole128, near128)
-
-#define WHOLE_ROW(KERNEL, LINES, size, VECTORS, FIRST, NEXT, whole, near) \
-whole: \
-	ROW_ID;                   \
-	ROW_AHEAD(near);          \
-	LINES(R12);               \
-	STRADDLE(rowArgs_straddle, (size-4)(R12)); \
-near: \
-	FIRST;                    \
-	XORL DX, DX;              \
-	VECTORS(KERNEL);          \
-	NEXT;                     \
-	ROWS_NEXT(whole);         \
-	JMP  done
-
-#define FOUR_AT(KERNEL, off) \
-	FOUR_VECTORS(KERNEL, VECTOR, off, 32, Y15, 2, 0, 3, 1, Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7)
-#define EIGHT(KERNEL) FOUR_AT(KERNEL, 0); FOUR_AT(KERNEL, 128)
-#define SIXTEEN(KERNEL) EIGHT(KERNEL); FOUR_AT(KERNEL, 256); FOUR_AT(KERNEL, 384)
+	SHORT_LOOPS(KERNEL, BODY32, OUT, FIRST, NEXT, LINES2_BEYOND, 63, farNarrow31, farWide31, astride31, astrideNarrow31, astrideWide31, near31, narrow31, wide31)
 
 // ROWS_AVX2 and EMBED_ROWS_AVX2 are all of a kernel but its result.
 
 #define ROWS_AVX2(KERNEL, OUT, FOURS) \
 	BEGIN_AVX2;                         \
 	SHORT_ROWS(KERNEL, OUT, FOURS, STRIDE, NOTHING, STRIDE_NEXT); \
-	WHOLE_ROWS(KERNEL, NOTHING, NOTHING); \
+	OVERLAP_ROWS(KERNEL, OUT, STRIDE, NOTHING, STRIDE_NEXT);      \
 row: \
 	ROW_ABREAST;                        \
 	COLUMNS_AVX2(KERNEL);               \
@@ -393,7 +282,7 @@ row: \
 	BEGIN_AVX2;                               \
 	POSITIONS_BEGIN;                          \
 	SHORT_ROWS(EMBED, DI, NO_FOURS, NOTHING, POSITION, POSITION_STRIDE_NEXT); \
-	WHOLE_ROWS(EMBED, POSITION, POSITION_NEXT); \
+	OVERLAP_ROWS(EMBED, DI, NOTHING, POSITION, POSITION_STRIDE_NEXT);         \
 row: \
 	ROW_ABREAST;                              \
 	POSITION;                                 \
@@ -609,7 +498,8 @@ line:
 // is stored twice. On a Xeon, over the time with vectors from the first column on and a tail, AVX2 and AVX-512, calls for the same
 // ids over and over: 16 rows of 8 columns 0.81 and 0.79, of 12 0.90 and 0.86, of 24 0.98 and 1.03, of 32 0.88 and 0.89, of 64 0.89 and
 // 0.86, 8 of 100 0.88 and 0.90, of 200 0.87 and 0.80, of 300 0.82 and 0.86, of 512 0.95 and 0.97, 4 of 768 0.98 and 0.99, of 1,000
-// 1.02 and 0.90, of 1,024 0.96 and 0.99; fresh ids 0.96 to 1.01. DX is cleared since, computed from DI, it would have each row wait for the one before (4 of 768 by AVX2: 1.12).
+// 1.02 and 0.90, of 1,024 0.96 and 0.99; fresh ids 0.96 to 1.01. DX is cleared since, computed from DI, it would have each row wait for
+// the one before (4 of 768 by AVX2: 1.12).
 #define COPY(off, at, v) \
 	VMOVUPS off(R10)(at*1), v; \
 	VMOVUPS v, off(DI)(at*1)
@@ -962,16 +852,7 @@ done:
 	VMOVUPS Z7, 192(OUT)(CX*1);                   \
 	VMOVUPS Z5, 64(OUT)(CX*1)
 
-#define LINES48(row) LINES2(row); PREFETCH 128(row)
-
-// A line more is part of rows of more than 80 columns, and of 112, which have their right end, CX, so far behind the left.
-#define ONE_MORE(off, row) \
-	CMPQ CX, $192; \
-	JLE  2(PC);    \
-	PREFETCH off(row)
-
-#define LINES96(row) LINES4(row); PREFETCH 256(row); ONE_MORE(320, row)
-#define LINES128(row) LINES4(row); PREFETCH 256(row); PREFETCH 320(row); PREFETCH 384(row); ONE_MORE(448, row)
+#define LINES128(row) LINES7(row); ONE_MORE(192, 448, row)
 
 #define LINES96_LINEAR(row) \
 	LINES96(row);                     \
@@ -996,11 +877,7 @@ done:
 	JEQ  row;                          \
 	CMPQ AX, $const_endColumns;        \
 	JGT  row;                          \
-	BEGIN;                             \
-	MOVQ rowArgs_limit(BX), R12;       \
-	MOVQ rowArgs_tableStride(BX), R13; \
-	XORL DX, DX;                       \
-	LEAQ (AX*4), CX;                   \
+	SHORT_BEGIN(BEGIN);                \
 	CMPQ AX, $96;                      \
 	JGT  upTo128;                      \
 	CMPQ AX, $64;                      \
@@ -1008,16 +885,16 @@ done:
 	CMPQ AX, $48;                      \
 	JGT  upTo64;                       \
 	SUBQ $64, CX;                      \
-	SHORT_LOOPS(KERNEL, BODY48, OUT, FIRST, NEXT, LINES48, 63, farNarrow48, farWide48, near48, narrow48, wide48); \
+	SHORT_LOOPS(KERNEL, BODY48, OUT, FIRST, NEXT, LINES3, 63, farNarrow48, farWide48, astride48, astrideNarrow48, astrideWide48, near48, narrow48, wide48); \
 upTo64: \
 	SUBQ $128, CX;                     \
-	SHORT_LOOPS(KERNEL, BODY64, OUT, FIRST, NEXT, LINES4, 127, farNarrow64, farWide64, near64, narrow64, wide64); \
+	SHORT_LOOPS(KERNEL, BODY64, OUT, FIRST, NEXT, LINES4, 127, farNarrow64, farWide64, astride64, astrideNarrow64, astrideWide64, near64, narrow64, wide64); \
 upTo96: \
 	SUBQ $128, CX;                     \
-	SHORT_LOOPS(KERNEL, BODY96, OUT, FIRST, NEXT, LINES96_LINEAR, 127, farNarrow96, farWide96, near96, narrow96, wide96); \
+	SHORT_LOOPS(KERNEL, BODY96, OUT, FIRST, NEXT, LINES96_LINEAR, 127, farNarrow96, farWide96, astride96, astrideNarrow96, astrideWide96, near96, narrow96, wide96); \
 upTo128: \
 	SUBQ $256, CX;                     \
-	SHORT_LOOPS(KERNEL, BODY128, OUT, FIRST, NEXT, LINES128_LINEAR, 255, farNarrow128, farWide128, near128, narrow128, wide128)
+	SHORT_LOOPS(KERNEL, BODY128, OUT, FIRST, NEXT, LINES128_LINEAR, 255, farNarrow128, farWide128, astride128, astrideNarrow128, astrideWide128, near128, narrow128, wide128)
 
 // ROWS_AVX512 and EMBED_ROWS_AVX512 are all of a kernel but its result.
 

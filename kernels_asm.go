@@ -37,12 +37,13 @@ type rowArgs struct {
 	n           int // rows to do
 	readable    int // ids that may be read, at least n: prefetching looks beyond the rows to do
 	ahead       int // rows to prefetch ahead; 0 for a table that sits in cache
-	burst       int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; WHOLE_ROWS and END_ROWS know by themselves
+	burst       int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; SHORT_ROWS and END_ROWS know by themselves
 	early       int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
 	scale       float32
 	stream      bool // write linear rows past the caches
 	unfenced    int  // how many rows done need no fence, since the next chunk comes at once; -1 for none
 	ends        bool // END_ROWS does rows of more than shortColumns and up to endColumns
+	overlap     bool // with AVX2, vectors that overlap do: see overlaps
 	near        bool // rows are prefetched into the first-level cache, in kernels with NEAR: see tuning.NearBytes
 	straddle    bool // the line of a row's last column is prefetched, too: see straddles
 	leftToRight bool // blocks have their vectors from left to right, however long a row is: see tuning.LeftToRight
@@ -211,7 +212,7 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // but for four that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
 // the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
-// With AVX2 alone rows of more than lineBytes come line by line, but for those of 128 columns (WHOLE_ROWS in kernels_amd64.s), and long
+// With AVX2 alone rows of more than lineBytes come line by line, but for those that SHORT_ROWS does (in kernels_amd64.s), and long
 // ones of several rows at once, which tuning.NarrowAbreastColumns is about,
 // on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is
 // translated, which that machine has to do often even with pages of 2 MiB (of 1,024, 4,096 and 16,384 pages of 4 KiB a line
@@ -558,7 +559,7 @@ func prepareRows[I ID](a *rowArgs, linear, table *Matrix, ids []I, h *hint) {
 	a.readable = len(ids) + max(h.more, 0)
 	a.ahead, a.burst, a.early, a.windowAhead = ahead, burst, early, window
 	a.stream, a.unfenced, a.leaveLinear, a.leftToRight = stream, -1, fullWidth(), tuning.LeftToRight
-	a.ends = hasEnds(table, ahead, window)
+	a.ends, a.overlap = hasEnds(table, ahead, window), overlaps()
 	uneven := stream && fullWidth() && !wholeLines(linear) // UNEVEN does not go by lines of the table
 	a.straddle = burst > table.Cols*4 || uneven || straddles(table)
 }
@@ -586,6 +587,22 @@ func hasEnds(table *Matrix, ahead int, window uintptr) bool {
 	size, cols := extent(table)*4, table.Cols
 	return window == 0 && (cols <= 48 || cols < narrowColumns && size <= narrowBytes || cols <= narrowColumns && (ahead == 0 || size <= closeBytes))
 }
+
+// overlaps reports whether AVX2 does rows of more than shortColumns and up to endColumns by vectors that overlap (SHORT_ROWS in kernels_amd64.s),
+// and not by blocks, vectors, and parts of them. On a Zen 3, times of that over those of the latter, 2,048 uniform ids, medians of 3
+// processes that alternate the two:
+//
+//	             gather  scatter-add  embed                    gather  scatter-add  embed                    gather  scatter-add  embed
+//	1,000 x 33   0.82    0.89         0.97        10,000 x 33  0.69    0.60         0.87      1,000,000 x 33  0.65    0.69         0.78
+//	1,000 x 40   0.73    0.62         0.91        10,000 x 40  0.69    0.69         0.81      1,000,000 x 40  0.66    0.72         0.64
+//	1,000 x 50   0.80    0.67         0.91        10,000 x 50  0.80    0.77         0.82      1,000,000 x 50  0.68    0.72         0.72
+//	1,000 x 63   0.81    0.70         0.75        10,000 x 60  0.82    0.57         0.80      1,000,000 x 60  0.68    0.75         0.75
+//	1,000 x 80   0.89    0.92         0.96        10,000 x 72  0.72    0.68         0.97        400,000 x 80  0.88    0.90         0.93
+//	1,000 x 100  0.99    0.94         1.00       10,000 x 100  0.93    0.85         0.97       400,000 x 100  0.92    0.98         0.99
+//	1,000 x 127  0.90    0.83         0.90       10,000 x 120  0.90    0.96         0.95       400,000 x 127  0.89    1.04         1.03
+//
+// Where there is AVX-512, rows that AVX2 does there were not measured so.
+func overlaps() bool { return isa.Active() == isa.AVX2 }
 
 // writtenAhead reports whether so many linear rows are to be prefetched because they are written, whole lines too or not: see
 // tuning.WrittenBytes.
