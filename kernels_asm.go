@@ -37,7 +37,7 @@ type rowArgs struct {
 	n           int // rows to do
 	readable    int // ids that may be read, at least n: prefetching looks beyond the rows to do
 	ahead       int // rows to prefetch ahead; 0 for a table that sits in cache
-	burst       int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; SHORT_ROWS and END_ROWS know by themselves
+	burst       int // bytes to prefetch of each at once; 0 to prefetch all of it line by line; SHORT_ROWS, OVERLAP_ROWS and END_ROWS know by themselves
 	early       int // rows to prefetch the first line ahead where the others come line by line; 0 for no earlier than those
 	scale       float32
 	stream      bool // write linear rows past the caches
@@ -212,7 +212,7 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // but for four that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
 // the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
-// With AVX2 alone rows of more than lineBytes come line by line, but for those that SHORT_ROWS does (in kernels_amd64.s), and long
+// With AVX2 alone rows of more than lineBytes come line by line, but for those of OVERLAP_ROWS (in shortrows_amd64.h), and long
 // ones of several rows at once, which tuning.NarrowAbreastColumns is about,
 // on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is
 // translated, which that machine has to do often even with pages of 2 MiB (of 1,024, 4,096 and 16,384 pages of 4 KiB a line
@@ -588,7 +588,7 @@ func hasEnds(table *Matrix, ahead int, window uintptr) bool {
 	return window == 0 && (cols <= 48 || cols < narrowColumns && size <= narrowBytes || cols <= narrowColumns && (ahead == 0 || size <= closeBytes))
 }
 
-// overlaps reports whether AVX2 does rows of more than shortColumns and up to endColumns by vectors that overlap (SHORT_ROWS in kernels_amd64.s),
+// overlaps reports whether AVX2 does rows of 33 to 127 columns by vectors that overlap (OVERLAP_ROWS in shortrows_amd64.h),
 // and not by blocks, vectors, and parts of them. On a Zen 3, times of that over those of the latter, 2,048 uniform ids, medians of 3
 // processes that alternate the two:
 //

@@ -12,7 +12,7 @@
 //	BX   arguments                       R9   number of the id
 //	SI   block of row 0 of the table     R10  block of the row
 //	DI   block of the bag's row          R11  limit of ids
-//	R8   ids                             R12  for a moment
+//	R8   ids                             R12  where ids end that have one to prefetch by, or the bag does, and for a moment
 //	CX   bytes between rows of the table R13  where the bag ends
 //	AX   ids to prefetch by, in step     DX   where ids begin that have none to prefetch by
 //	     with R8

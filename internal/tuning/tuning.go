@@ -400,7 +400,7 @@ var (
 )
 
 // LeftToRight says that COLUMNS does all rows of a block or more, and not long ones alone, from left to right, in a loop, and none in the order
-// that mixedBytes of package rowvec is about; END_ROWS and SHORT_ROWS have that everywhere. On a Xeon, times of that, ids right
+// that mixedBytes of package rowvec is about; END_ROWS, SHORT_ROWS and OVERLAP_ROWS have that everywhere. On a Xeon, times of that, ids right
 // behind one another and with others drawn in between, medians of 9 interleaved rounds:
 //
 //	                  gather     scatter-add  embed      SGD
