@@ -321,21 +321,25 @@ func TestBagsBlocks(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct {
 			cols, ahead, ids, bags int
-			whole, held            way
+			pairs, held            way
 		}{
-			{127, 8, 80, 10, 0, 0}, {128, 0, 80, 10, 0, 0}, {129, 0, 80, 10, 0, 0}, {129, 8, 10, 10, 0, byWhole}, // bagBlock
-			{128, 8, 10, 10, byAVX2, 0}, {128, 8, 80, 10, byAVX2, 0},
+			{128, 0, 80, 10, 0, 0}, {129, 0, 80, 10, 0, 0}, {129, 8, 10, 10, 0, byWhole}, // bagBlock
+			{128, 8, 10, 10, byAVX2, 0}, {128, 8, 80, 10, byAVX2, 0}, {127, 8, 29, 10, 0, 0}, {127, 8, 30, 10, byAVX2, 0}, // panelBag
+			{96, 8, 80, 10, 0, 0}, {97, 8, 80, 10, byAVX2, 0}, {97, 0, 80, 10, 0, 0}, // panelLeast
 			{255, 8, 29, 10, 0, byWhole}, {256, 8, 29, 10, 0, byAVX512}, {256, 0, 29, 10, 0, 0}, {257, 8, 29, 10, 0, byWhole},
 			{383, 8, 29, 10, 0, byWhole}, {384, 8, 29, 10, 0, byAVX512}, {385, 8, 29, 10, 0, 0}, // heldBlock
 			{385, 8, 30, 10, 0, byWhole}, {385, 8, 31, 10, 0, byWhole}, {512, 8, 31, 10, 0, byWhole}, // heldBag
 			{1023, 8, 30, 10, 0, byWhole}, {1024, 8, 30, 10, 0, byWhole}, {1025, 8, 30, 10, 0, 0}, {1024, 0, 30, 10, 0, 0}, // heldColumns
 		} {
 			a := bagArgs{cols: c.cols, ahead: c.ahead, next: 5, stop: 5 + c.ids, bags: c.bags}
-			if got, want := a.wholeRows(), c.whole&w != 0; got != want {
-				t.Errorf("%+v: whole rows %v, want %v", c, got, want)
+			if got, want := a.inPairs(), c.pairs&w != 0; got != want {
+				t.Errorf("%+v: in pairs %v, want %v", c, got, want)
 			}
 			if got, want := a.heldRows(), c.held&w != 0; got != want {
 				t.Errorf("%+v: held rows %v, want %v", c, got, want)
+			}
+			if a.partial = true; a.inPairs() != (c.pairs&w != 0 && c.cols == bagBlock) {
+				t.Errorf("%+v: in pairs %v, though part of the bag has been done", c, a.inPairs())
 			}
 		}
 	})
@@ -389,10 +393,8 @@ func TestBagsPanels(t *testing.T) {
 			bytes                  uint64 // of the table
 			piece                  int
 		}{
-			{96, 8, 100, 10, 64 << 20, 0}, {97, 8, 100, 10, 64 << 20, 100}, {97, 0, 100, 10, 64 << 20, 0}, // panelLeast
-			{127, 8, 29, 10, 64 << 20, 0}, {127, 8, 30, 10, 64 << 20, 30}, {129, 8, 30, 10, 1 << 20, 30}, // panelBag
-			{128, 8, 79, 10, 32<<20 + 1, 0}, {128, 8, 80, 10, 32<<20 + 1, 80}, {128, 8, 80, 10, 32 << 20, 0}, // wholeBag
-			{128, 8, 119, 10, 32 << 20, 0}, {128, 8, 120, 10, 32 << 20, 120}, // panelBlockBag
+			{128, 8, 100, 10, 64 << 20, 0}, {129, 8, 100, 10, 64 << 20, 100}, {129, 0, 100, 10, 64 << 20, 0}, // bagBlock
+			{129, 8, 29, 10, 1 << 20, 0}, {129, 8, 30, 10, 1 << 20, 30}, // panelBag
 			{256, 8, 4000, 10, 64 << 20, 4000}, {320, 8, 4000, 10, 64 << 20, 16}, {320, 8, 30, 10, 64 << 20, 16}, // panelFew
 			{383, 8, 4000, 10, 64 << 20, 4000}, {384, 8, 4000, 10, 64 << 20, 16}, // panelWhole
 			{385, 8, 161, 10, 64 << 20, 0}, {385, 8, 160, 10, 64 << 20, 160}, // panelIDs

@@ -87,24 +87,25 @@ func (a *bagArgs) beyond() int {
 
 const beyondFew = 48 // columns
 
-// wholeRows reports whether AVX2 is to go over the ids once for rows of 128 columns that are prefetched, with three of
-// sixteen sums in memory, and not twice, 64 columns each time. On a Zen 3, 8,100 ids in bags of 2, 10 and 50, ns per id twice
-// and once, medians of 7 processes that alternate the two:
+// inPairs reports whether AVX2 does rows of 128 columns that are prefetched, and of more than panelLeast in bags of panelBag ids and more, by
+// PAIRS: with both blocks of a bag before the next bag, since both of a row lie together, and not with one block of all bags before the other. On
+// a Zen 3, times of that over those of one block, with three of sixteen sums in memory, or from 8 ids (where a cache may hold the table, 20) on
+// by panels, sums, weighted ones and maxima in bags of 3, 10 and 50, medians of 3 processes that alternate the two:
 //
-//	rows        sums                                weighted                             maxima
-//	   10,000   29.0 24.8, 20.4 16.3, 17.8 14.3    29.3 21.6, 16.4 14.8, 17.3 14.0     31.3 24.1, 22.6 17.4, 19.8 14.8
-//	  100,000   82.5 64.2, 66.9 55.6, 64.5 54.0    78.1 62.8, 81.6 64.8, 69.8 57.7     89.9 66.8, 65.2 54.5, 65.3 53.8
-//	1,000,000    122  123, 84.0 77.5, 75.9 72.5     150  123,  103 97.0,  108 99.9      141  129,  101  106,  107  115
+//	                 3                   10                  50
+//	   10,000 x 128  1.00 0.99 1.01      0.96 0.96 0.98      0.90 0.96 0.91
+//	1,000,000 x 128  0.96                0.95 0.94 0.97      0.94
 //
-// but 8.4 and 8.8 for bags of 10 of 1,000 rows, which are not prefetched. A Zen 4, whose bags of 128 columns take AVX2 where no cache holds
-// the table, goes twice: once takes 1.4 to 1.8 times as long for bags of 2 and 5 of 100,000 and 1,000,000 rows, 1.8 to 2.4 times for 8 and more of
-// 100,000, and 0.9 to 1.9 times for those of 1,000,000.
-func (a *bagArgs) wholeRows() bool {
-	return a.cols == bagBlock && a.ahead != 0 && isa.Active() == isa.AVX2
+// and of 10,000 in bags of 5 1.03, of 30,000 in bags of 50 0.72; of 97 to 127 columns over panels 0.85 to 1.01 (part of all that is what TERMS
+// says). Once over the ids with all sums in one block took 0.8 to 1.0 of the time of one block of all bags before the other.
+//
+// A Zen 4, whose bags of 128 columns take AVX2 where no cache holds the table, goes by blocks.
+func (a *bagArgs) inPairs() bool {
+	if isa.Active() != isa.AVX2 || a.ahead == 0 {
+		return false
+	}
+	return a.cols == bagBlock || a.cols > panelLeast && a.cols < bagBlock && !a.partial && a.stop-a.next >= panelBag*a.bags
 }
-
-// wholeBag is how many ids a bag of 128 columns has on average from which on AVX2 has it go by panels where no cache holds the table.
-const wholeBag = 8
 
 // heldRows reports whether the bags go by blocks of up to heldBlock columns, with their sums in registers, as rows of more than bagBlock
 // columns do that are prefetched where AVX-512 is not in halves: up to heldColumns, and above heldBlock of them where bags have heldBag
@@ -167,19 +168,9 @@ const (
 // much for the caches, or too many at once for the prefetcher: bags of 50 of 80,000 x 512, 40,000 x 1,024 and 20,000 x 2,048 in one piece
 // take 1.06, 1.23 and 1.21, while those of 10,000 x 256 take 1.17 times as long in pieces as in one. Of rows that blocks of 64 do not make
 // up a bag is one piece, or is left to spans.
-//
-// Of 97 to 127 columns the time is 0.75 to 0.98 of that of blocks, but 1.06 to 1.10 for bags of 10 of 10,000 x 112. Of 128 columns it is
-// 0.89 to 1.01 of that of wholeRows from wholeBag on where no cache holds the table, in two runs of bags of 10 0.92 to 1.05; and where one
-// may, 1.01 to 1.04 for bags of 2 to 5, 0.98 to 1.02 of 10, 0.95 and 0.96 of 12, 0.90 to 0.94 of 15 and of 20.
 func (a *bagArgs) panelPiece() int {
-	ids, least := a.stop-a.next, panelBag
-	if a.cols == bagBlock {
-		least = panelBlockBag
-		if a.uncached() {
-			least = wholeBag
-		}
-	}
-	if isa.Active() != isa.AVX2 || a.ahead == 0 || a.partial || a.cols <= panelLeast || a.cols > panelMost || ids < least*a.bags {
+	ids := a.stop - a.next
+	if isa.Active() != isa.AVX2 || a.ahead == 0 || a.partial || a.cols <= bagBlock || a.cols > panelMost || ids < panelBag*a.bags {
 		return 0
 	}
 	some := min(panelIDs, panelElements/a.cols)
@@ -197,18 +188,17 @@ const (
 	panelEarly    = 16 // rows ahead
 	panelLate     = 6  // rows ahead, of more than panelShort columns, and from bagBlock on where no cache holds the table
 	panelShort    = 192
-	panelLeast    = 96   // columns above which bags go so: up to there four vectors more than a block's hold all
+	panelLeast    = 96   // columns above which bags go so, up to bagBlock in PAIRS: up to there four vectors more than a block's hold all
 	panelMost     = 3072 // and up to which: rows of 4,096 are even
 	panelFew      = 256  // up to which a bag is one piece
 	panelWhole    = 384  // and up to which it is if blocks do not make up its rows, however many these are
 	panelBag      = 3    // ids in a bag on average
-	panelBlockBag = 12
-	panelIDs      = 16 // of a piece, and elements of their rows
+	panelIDs      = 16   // of a piece, and elements of their rows
 	panelElements = 16 << 10
 )
 
-// panelAhead returns how many rows ahead PANELS prefetches. On a Zen 3 four and ten take 0.96 to 1.05 and 0.94 to 1.15 times as long as six, and
-// sixteen 0.81 to 0.91 of 10,000 x 100, 0.96 to 1.05 of 1,000,000 x 100; 0.81 to 0.84 of 30,000 x 128 in bags of 50, 1.05 to 1.10 of
+// panelAhead returns how many rows ahead PAIRS and PANELS prefetch. On a Zen 3 four and ten take 0.96 to 1.05 and 0.94 to 1.15 times as long
+// as six, and sixteen 0.81 to 0.91 of 10,000 x 100, 0.96 to 1.05 of 1,000,000 x 100; 0.81 to 0.84 of 30,000 x 128 in bags of 50, 1.05 to 1.10 of
 // 1,000,000 x 128; 0.88 to 0.94 of 10,000 x 192, 0.89 to 1.06 of 10,000 and 20,000 x 256, and 1.08 to 1.11 of 3,000 x 768.
 func (a *bagArgs) panelAhead() int {
 	if a.cols < bagBlock || a.cols <= panelShort && !a.uncached() {
@@ -237,8 +227,8 @@ func (a *bagArgs) do(k bagOp) bool {
 		}
 		return bagMaxAVX512(a)
 	}
-	a.whole = a.wholeRows()
-	if a.piece = a.panelPiece(); a.piece > 0 {
+	a.pairs, a.piece = a.inPairs(), a.panelPiece()
+	if a.pairs || a.piece > 0 {
 		a.fetched, a.early = panelColumns, a.panelAhead()
 	}
 	switch k {

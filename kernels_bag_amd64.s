@@ -62,7 +62,7 @@
 	IMULQ CX, R10;  \
 	ADDQ  SI, R10
 
-// How the sums of a block begin: with what is there from a part of the bag, which CLEAR would overwrite (Y_16), or anew.
+// How the sums of a block begin: with what is there from a part of the bag, or anew.
 // START_MAXIMUM begins with the first row, which is then taken once more.
 
 #define START_SUM(VECTORS, anew, start, store) \
@@ -484,23 +484,6 @@ short:
 	OF_Y(OP, row, 224, Y7); \
 	OF_Y(OP, row, 160, Y5)
 
-// Y_16 has three of its sums in the bag's row, for want of registers.
-#define IN_ROW(OP, row, off) \
-	VMOVUPS off(DI), Y15;    \
-	OF_Y(OP, row, off, Y15); \
-	VMOVUPS Y15, off(DI)
-
-#define Y_16(OP, row) \
-	Y_8(OP, row);            \
-	OF_Y(OP, row, 320, Y10); \
-	OF_Y(OP, row, 256, Y8);  \
-	OF_Y(OP, row, 352, Y11); \
-	OF_Y(OP, row, 288, Y9);  \
-	IN_ROW(OP, row, 448);    \
-	OF_Y(OP, row, 384, Y13); \
-	IN_ROW(OP, row, 480);    \
-	IN_ROW(OP, row, 416)
-
 #define X_QUAD(OP, row) OP(VECTOR, VECTOR, WITH_PART, row, 0, X0, X12, X13, X14, X15)
 #define X_PAIR(OP, row) OP(PAIR, PAIR, WITH_PART, row, 0, X0, X12, X13, X14, X15)
 #define X_SINGLE(OP, row) OP(SINGLE, SINGLE, WITH_PART, row, 0, X0, X12, X13, X14, X15)
@@ -534,6 +517,38 @@ short:
 #define BAGS_Y(VECTORS, LINES, size, START, FACTOR, TERM, END, bag, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store) \
 	BAGS(VECTORS, LINES, size, START, FACTOR, TERM, END, Y14, X14, bag, anew, start, far, more, aheadWide, farWide, moreWide, near, narrow, wide, ended, store)
 
+// PAIRS, where bagArgs.pairs has it so, does rows of 128 columns, and of somewhat fewer, in two blocks of 64, the second of which ends where
+// the row does, and both for a bag before the next. Each prefetches its own columns of the row that is bagArgs.early ids ahead. What both have
+// is done twice, so part of a bag is for rows of 128 alone.
+#define PAIRS(START, FACTOR, TERM, END) \
+	CMPB bagArgs_pairs(BX), $0;   \
+	JEQ  panels;                  \
+	PANELS_BEGIN(pairsBegin);     \
+	MOVQ bagArgs_cols(BX), R12;   \
+	ENDS_BEGIN(256);              \
+	XORL R12, R12;                \
+pairsBag: \
+	BAG(R12, R13);                \
+	MOVQ R9, bagArgs_begin(BX);   \
+	BLOCK(Y_8, LINES4, 256, START, FACTOR, TERM, END, Y14, X14, anewLP, startLP, farLP, moreLP, aheadWideLP, farWideLP, moreWideLP, nearLP, narrowLP, wideLP, endedLP, storeLP); \
+	ADDQ bagArgs_right(BX), SI;   \
+	ADDQ bagArgs_right(BX), DI;   \
+	MOVQ bagArgs_begin(BX), R9;   \
+	BLOCK(Y_8, LINES4, 256, START, FACTOR, TERM, END, Y14, X14, anewRP, startRP, farRP, moreRP, aheadWideRP, farWideRP, moreWideRP, nearRP, narrowRP, wideRP, endedRP, storeRP); \
+	SUBQ bagArgs_right(BX), SI;   \
+	SUBQ bagArgs_right(BX), DI;   \
+	NEXT_BAG(R12, pairsBag);      \
+	JMP  done;                    \
+panels:
+
+#define PANELS_BEGIN(begin) \
+	MOVQ bagArgs_table(BX), SI; \
+	MOVQ bagArgs_dst(BX), DI;   \
+	MOVQ bagArgs_next(BX), R9;  \
+	MOVQ bagArgs_early(BX), DX; \
+	BAGS_BEGIN(begin);          \
+	MORE(256)
+
 // PANELS, where bagArgs.piece is above 0, takes as many ids of a bag at a time, and does all blocks of columns for them before the next
 // ids. Each block prefetches its own columns of the row that is bagArgs.early ids ahead. The last block of a row ends where the row does, and
 // does columns once more that were part of the one before; so rows that blocks do not make up come in bags of one piece. bagArgs.partial
@@ -541,12 +556,7 @@ short:
 #define PANELS(START, FACTOR, TERM, END) \
 	CMPQ    bagArgs_piece(BX), $0;    \
 	JEQ     spans;                    \
-	MOVQ    bagArgs_table(BX), SI;    \
-	MOVQ    bagArgs_dst(BX), DI;      \
-	MOVQ    bagArgs_next(BX), R9;     \
-	MOVQ    bagArgs_early(BX), DX;    \
-	BAGS_BEGIN(panelsBegin);          \
-	MORE(256);                        \
+	PANELS_BEGIN(panelsBegin);        \
 	XORL    R12, R12;                 \
 panelBag: \
 	BAG(R12, R13);                    \
@@ -668,14 +678,10 @@ ends64: \
 	JMP  done
 
 #define BAGS_AVX2(START, FACTOR, BEGIN, TERM, END, END_PANEL, END_LONG) \
+	PAIRS(START, FACTOR, TERM, END);        \
 	PANELS(START, FACTOR, TERM, END_PANEL); \
 	LONG_BAGS(SPAN_AVX2, FACTOR, BEGIN, TERM, END_LONG, Y13, Y14, Y15, X14); \
 	BAGS_BEGIN(blocks);           \
-	CMPB bagArgs_whole(BX), $0;   \
-	JEQ  eights;                  \
-	BAGS_Y(Y_16, LINES8, 512, START, FACTOR, TERM, END, bag16, anew16, start16, far16, more16, aheadWide16, farWide16, moreWide16, near16, narrow16, wide16, ended16, store16); \
-	JMP  done;                    \
-eights: \
 	MOVQ bagArgs_left(BX), R12;   \
 	CMPQ R12, $64;                \
 	JLT  rest;                    \

@@ -49,7 +49,7 @@ type bagArgs struct {
 	//lint:ignore U1000 likewise
 	fetched int // columns to prefetch
 	//lint:ignore U1000 likewise
-	whole bool // rows of 128 columns are one block with AVX2, and not two
+	pairs bool // both blocks of 64 columns of a bag are done before the next bag, with AVX2
 	//lint:ignore U1000 likewise
 	piece int // ids of a bag of which rows are done by PANELS at a time; 0 where it does none
 	//lint:ignore U1000 likewise
