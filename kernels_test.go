@@ -80,6 +80,14 @@ func fill(rng *rand.Rand, x []float32) {
 	isatest.Repeat(x)
 }
 
+// finite fills x with numbers between -1/2 and 1/2, and repeats them.
+func finite(rng *rand.Rand, x []float32) {
+	for i := range min(len(x), isatest.Period) {
+		x[i] = rng.Float32() - 0.5
+	}
+	isatest.Repeat(x)
+}
+
 func clone(m rowvec.Matrix) rowvec.Matrix {
 	data := make([]float32, len(m.Data))
 	rowvec.AdviseHugePages(data)
