@@ -345,7 +345,7 @@ single: \
 // PLACED finds the row of grad that belongs to a row. Those that overlap come so, and are not prefetched. On a Zen 3, times of steps by a batch
 // with plain SGD so over those without, medians of 3 processes, with 2,048 and 8,192 ids: 50,257 x 50 0.86 and 0.86, 50,257 x 64 0.87 and
 // 0.90, 10,000 x 100 0.96 and 0.98, 1,000,000 x 50 0.87 and 0.84, 1,000,000 x 64 0.91 and 0.94, 400,000 x 100 0.94 and 0.89, 1,000,000 x 128
-// 0.89 and 0.89; but x 8 and x 16 1.00 to 1.07.
+// 0.89 and 0.89; but x 8 and x 16 0.98 to 1.07.
 #define PLACED \
 	MOVQ  updateArgs_places(BX), R11;   \
 	MOVQ  (R11)(R9*8), DI;              \
