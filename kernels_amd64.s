@@ -492,10 +492,10 @@ line:
 	JGT  piece
 	RET
 
-// COPY_ROWS copies rows of a vector or more, without tails: the last block, or of rows that are less than one the last vector, ends with
-// the row, and may have elements that come before it too. CX and R13 are where those begin. Blocks begin with a line of dst,
-// behind a first line's worth of columns, the rest of which may be in a block too, since a vector that reaches from one line into the next
-// is stored twice. On a Xeon, over the time with vectors from the first column on and a tail, AVX2 and AVX-512, calls for the same
+// COPY_ROW copies a row of a vector or more, without a tail: the last block, or of a row that is less than one the last vector, ends with
+// the row, and may have elements that come before it too. CX and R13, which COPY_BEGIN finds, are where those begin. Blocks begin with a line
+// of dst, behind a first line's worth of columns, the rest of which may be in a block too, since a vector that reaches from one line into the
+// next is stored twice. On a Xeon, over the time with vectors from the first column on and a tail, AVX2 and AVX-512, calls for the same
 // ids over and over: 16 rows of 8 columns 0.81 and 0.79, of 12 0.90 and 0.86, of 24 0.98 and 1.03, of 32 0.88 and 0.89, of 64 0.89 and
 // 0.86, 8 of 100 0.88 and 0.90, of 200 0.87 and 0.80, of 300 0.82 and 0.86, of 512 0.95 and 0.97, 4 of 768 0.98 and 0.99, of 1,000
 // 1.02 and 0.90, of 1,024 0.96 and 0.99; fresh ids 0.96 to 1.01. DX is cleared since, computed from DI, it would have each row wait for
@@ -510,10 +510,7 @@ line:
 	COPY(2*size, at, v); \
 	COPY(3*size, at, v)
 
-#define COPY_ROWS(FIRST, size, v) \
-	LEAQ (-3*size)(CX), R13; \
-row: \
-	MOVQ (R8), R10;          \
+#define COPY_ROW(FIRST, size, v) \
 	XORL DX, DX;             \
 	TESTQ R13, R13;          \
 	JLT  vectors;            \
@@ -534,7 +531,7 @@ block: \
 	JLT  block;              \
 lastBlock: \
 	FOUR_COPIES(size, R13, v); \
-	JMP  next;               \
+	JMP  copied;             \
 vector: \
 	COPY(0, DX, v);          \
 	ADDQ $size, DX;          \
@@ -542,7 +539,16 @@ vectors: \
 	CMPQ DX, CX;             \
 	JLT  vector;             \
 	COPY(0, CX, v);          \
-next: \
+copied:
+
+#define COPY_BEGIN(size) \
+	LEAQ -size(AX*4), CX;    \
+	LEAQ (-3*size)(CX), R13
+
+#define COPY_ROWS(FIRST, size, v) \
+row: \
+	MOVQ (R8), R10;          \
+	COPY_ROW(FIRST, size, v); \
 	ADDQ $8, R8;             \
 	ADDQ R11, DI;            \
 	DECQ R9;                 \
@@ -560,7 +566,7 @@ TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-40
 	MOVQ rows+16(FP), R8
 	MOVQ n+24(FP), R9
 	MOVQ cols+32(FP), AX
-	LEAQ -32(AX*4), CX
+	COPY_BEGIN(32)
 	TESTQ CX, CX
 	JLT  short
 	COPY_ROWS(FIRST_LINE_AVX2, 32, Y0)
@@ -574,6 +580,25 @@ columnsDone:
 	ADDQ R11, DI
 	DECQ R9
 	JNE  short
+	VZEROUPPER
+	RET
+
+// func copyRowAVX2(dst, src *float32, cols int)
+// copy(dst[:cols], src)
+TEXT ·copyRowAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R10
+	MOVQ cols+16(FP), AX
+	COPY_BEGIN(32)
+	TESTQ CX, CX
+	JLT  short
+	COPY_ROW(FIRST_LINE_AVX2, 32, Y0)
+	VZEROUPPER
+	RET
+short:
+	XORL DX, DX
+	TAIL_AVX2(GATHER, AX)
+columnsDone:
 	VZEROUPPER
 	RET
 
@@ -1201,32 +1226,42 @@ TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-40
 	MOVQ stride+8(FP), R11
 	MOVQ rows+16(FP), R8
 	MOVQ n+24(FP), R9
-	MOVQ cols+32(FP), CX
-	LEAQ -64(CX*4), CX
+	MOVQ cols+32(FP), AX
+	COPY_BEGIN(64)
 	COPY_ROWS(FIRST_LINE_AVX512, 64, Z0)
+	RET
+
+// func copyRowAVX512(dst, src *float32, cols int)
+// copy(dst[:cols], src), where cols is 16 at least
+TEXT ·copyRowAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R10
+	MOVQ cols+16(FP), AX
+	COPY_BEGIN(64)
+	COPY_ROW(FIRST_LINE_AVX512, 64, Z0)
+	VZEROUPPER
 	RET
 
 // func copyFarRowAVX512(dst, src *float32, cols int), where cols is longBurst/4 at least
 // prefetch(src[longBurst/4:cols]); copy(dst[:cols], src), by vectors of AVX2, since it is for where AVX-512 goes in halves
 TEXT ·copyFarRowAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
-	LEAQ src+8(FP), R8
-	MOVL $1, R9
-	MOVQ cols+16(FP), AX
-	LEAQ -32(AX*4), CX
 	MOVQ src+8(FP), R10
+	MOVQ cols+16(FP), AX
+	COPY_BEGIN(32)
+	LEAQ const_longBurst(R10), R11
 	LEAQ -256(R10)(AX*4), R12
-	ADDQ $const_longBurst, R10
 lines:
-	CMPQ R10, R12
+	CMPQ R11, R12
 	JAE  lastLines
-	LINES4(R10)
-	ADDQ $256, R10
+	LINES4(R11)
+	ADDQ $256, R11
 	JMP  lines
 lastLines:
 	LINES4(R12)
 	PREFETCH 252(R12)
-	COPY_ROWS(FIRST_LINE_AVX2, 32, Y0)
+	COPY_ROW(FIRST_LINE_AVX2, 32, Y0)
+	VZEROUPPER
 	RET
 
 #define BATCH_TAIL_AVX512 \

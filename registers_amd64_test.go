@@ -32,7 +32,15 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 		if copyFewOtherwise(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
 			t.Errorf("copyRows: %v, want %v", few, row[:2*n])
 		}
+		clear(few)
+		if copyOtherwise(n, &src[0], &few[0], &other[0]); !slices.Equal(few[:n], src) {
+			t.Errorf("copyRow: %v, want %v", few[:n], src)
+		}
 		if isa.Active() == isa.AVX512 {
+			clear(few)
+			if copyOtherwise512(n, &src[0], &few[0], &other[0]); !slices.Equal(few[:n], src) {
+				t.Errorf("copyRow with AVX-512: %v, want %v", few[:n], src)
+			}
 			clear(few)
 			if copyFewOtherwise512(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
 				t.Errorf("copyRows with AVX-512: %v, want %v", few, row[:2*n])
@@ -85,6 +93,12 @@ func copyFewOtherwise(cols, n int, rows **float32, _, dst *float32, stride uintp
 func copyFewOtherwise512(cols, n int, rows **float32, _, dst *float32, stride uintptr) {
 	copyRowsAVX512(dst, stride, rows, n, cols)
 }
+
+//go:noinline
+func copyOtherwise(cols int, src, dst, _ *float32) { copyRowAVX2(dst, src, cols) }
+
+//go:noinline
+func copyOtherwise512(cols int, src, dst, _ *float32) { copyRowAVX512(dst, src, cols) }
 
 //go:noinline
 func copyFarOtherwise(cols int, src, dst, _ *float32) { copyFarRowAVX512(dst, src, cols) }
