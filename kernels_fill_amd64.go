@@ -21,20 +21,31 @@ func init() {
 // fillArgs is what the assembly of random numbers works on.
 type fillArgs struct {
 	dst         *float32
-	groups      int       // of numbers, above 0: one for each vector of counters, or for two of them where normal ones are made with AVX-512
+	groups      int       // of numbers, above 0: 32 uniform ones each, or 64 normal ones
 	counters    [8]uint64 // words 0 of those of the next group, by lanes
-	step        uint64    // between groups
+	step        uint64    // between vectors of counters
 	words       [3]uint32 // words 1 to 3
 	multipliers [2]uint32
 	keys        philoxRounds
 	angles      *angles
 	logarithms  *logarithms
 
-	normal bool    // or else uniform
-	lower  uint64  // the lower half of a lane (AVX-512)
-	odd    uint32  // of uniform numbers: 2^24 - 1
-	scale  float32 // likewise, the limit over 2^24
-	std    float64 // of normal ones
+	normal bool      // or else uniform
+	lower  uint64    // the lower half of a lane (AVX-512)
+	odd    uint32    // of uniform numbers: 2^24 - 1
+	scale  float32   // likewise, the limit over 2^24
+	std    float64   // of normal ones
+	work   *fillWork // AVX2
+}
+
+// fillWork is what eight vectors of words become on their way to normal numbers, for the assembly alone (AVX2).
+type fillWork struct {
+	//lint:ignore U1000 likewise
+	x, n [8][4]float64 // a word, and then 2^n * (1+x), whose logarithm is due; then an angle, and the quarter turns next to it
+	//lint:ignore U1000 likewise
+	s, z [8][4]float64 // those of exact.Log, and in place of z its polynomial times that; the distance from 0, and the square of the angle
+	//lint:ignore U1000 likewise
+	angles [8][4]float64 // words, and then half of that square
 }
 
 // logarithms is what the assembly of normal numbers makes logarithms with: the constants of package exact, and some to take numbers
@@ -87,9 +98,12 @@ func (a fillArgs) fill(dst []float32, seed, stream, first uint64) {
 	if isa.Active() == isa.AVX512 {
 		a.step = 8
 	}
-	group := 4 * a.step
-	if a.normal && a.step == 8 {
-		group *= 2
+	group := uint64(32)
+	if a.normal {
+		group = 64
+		if a.step == 4 {
+			a.work = new(fillWork)
+		}
 	}
 	var buffer [64]float32
 	for len(dst) > 0 {
