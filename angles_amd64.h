@@ -8,8 +8,8 @@
 	QUARTERS(r2, n2, b);                            \
 	FLOAT(r1, a, b);                                \
 	FLOAT(r2, z2, half2);                           \
-	SQUARE(r1, sin1, cos1, z1, half1, a, b);        \
-	SQUARE(r2, sin2, cos2, z2, half2, a, b);        \
+	SQUARE(r1, z1, half1, a, b);                    \
+	SQUARE(r2, z2, half2, a, b);                    \
 	TERMS(sin1, cos1, z1, sin2, cos2, z2, a, b);    \
 	SUMS(r1, sin1, cos1, z1, half1, a, b);          \
 	SUMS(r2, sin2, cos2, z2, half2, a, b);          \
@@ -25,16 +25,19 @@
 	VPSUBQ   n, r, r
 
 // SQUARE is what exact.sinCosNear0 begins with, for an angle r that is a float64 by now, in turns of 2^64.
-#define SQUARE(r, sin, cos, z, half, a, b) \
+#define SQUARE(r, z, half, a, b) \
 	VBROADCASTSD angles_unit(R12), a; \
 	VBROADCASTSD angles_half(R12), b; \
 	VMULPD   a, r, r;          \
 	VMULPD   r, r, z;          \
-	VMULPD   z, b, half;       \
-	VBROADCASTSD angles_terms(R12), sin; \
-	VBROADCASTSD (angles_terms+8)(R12), cos
+	VMULPD   z, b, half
 
-// TERM does a step of its polynomials, for both vectors.
+// FIRST_TERMS begins its polynomials p and q, and TERM does a step of them, for both vectors.
+
+#define FIRST_TERMS(p, q) \
+	VBROADCASTSD angles_terms(R12), p; \
+	VBROADCASTSD (angles_terms+8)(R12), q
+
 #define TERM(k, p1, q1, z1, p2, q2, z2, a, b) \
 	VBROADCASTSD (angles_terms+16*k)(R12), a;   \
 	VBROADCASTSD (angles_terms+16*k+8)(R12), b; \
@@ -48,6 +51,8 @@
 	VADDPD   b, q2, q2
 
 #define TERMS(p1, q1, z1, p2, q2, z2, a, b) \
+	FIRST_TERMS(p1, q1);                   \
+	FIRST_TERMS(p2, q2);                   \
 	TERM(1, p1, q1, z1, p2, q2, z2, a, b); \
 	TERM(2, p1, q1, z1, p2, q2, z2, a, b); \
 	TERM(3, p1, q1, z1, p2, q2, z2, a, b); \

@@ -116,6 +116,21 @@ func aLine() []float32 {
 }
 
 // TestStreamsLines: what is no multiple of a line, or no gather that AVX-512 is for elsewhere, is left to AVX2.
+func TestFewAtOnce(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			rows, cols int
+			want       bool
+		}{
+			{2, 256, true}, {2, 257, false}, {4, 96, true}, {4, 97, false}, {8, 16, true}, {8, 17, false}, {9, 8, false}, {16, 1, false},
+		} {
+			if got, want := fewAtOnce(c.rows, c.cols), c.want && w == byAVX2; got != want {
+				t.Errorf("%d rows of %d: %v, want %v", c.rows, c.cols, got, want)
+			}
+		}
+	})
+}
+
 func TestStreamsLines(t *testing.T) {
 	line := aLine()
 	suppose(t, func(t *testing.T, w way) {

@@ -492,14 +492,14 @@ line:
 	JGT  piece
 	RET
 
-// COPY_ROW copies a row of a vector or more, without a tail: the last block, or of a row that is less than one the last vector, ends with
-// the row, and may have elements that come before it too. CX and R13, which COPY_BEGIN finds, are where those begin. Blocks begin with a line
-// of dst, behind a first line's worth of columns, the rest of which may be in a block too, since a vector that reaches from one line into the
-// next is stored twice. On a Xeon, over the time with vectors from the first column on and a tail, AVX2 and AVX-512, calls for the same
-// ids over and over: 16 rows of 8 columns 0.81 and 0.79, of 12 0.90 and 0.86, of 24 0.98 and 1.03, of 32 0.88 and 0.89, of 64 0.89 and
-// 0.86, 8 of 100 0.88 and 0.90, of 200 0.87 and 0.80, of 300 0.82 and 0.86, of 512 0.95 and 0.97, 4 of 768 0.98 and 0.99, of 1,000
-// 1.02 and 0.90, of 1,024 0.96 and 0.99; fresh ids 0.96 to 1.01. DX is cleared since, computed from DI, it would have each row wait for
-// the one before (4 of 768 by AVX2: 1.12).
+// COPY_ROW copies the row at R10 to DI, a vector or more, without a tail: the last block, or of a row that is less than one the last vector, ends
+// with the row, and may have elements that come before it too. CX and R13, which COPY_BEGIN finds from AX columns, are where those begin. Blocks
+// begin with a line of dst, behind a first line's worth of columns, the rest of which may be in a block too, since a vector that reaches from one
+// line into the next is stored twice. On a Xeon, over the time with vectors from the first column on and a tail, AVX2 and AVX-512, calls for the
+// same ids over and over: 16 rows of 8 columns 0.81 and 0.79, of 12 0.90 and 0.86, of 24 0.98 and 1.03, of 32 0.88 and 0.89, of 64 0.89 and 0.86, 8
+// of 100 0.88 and 0.90, of 200 0.87 and 0.80, of 300 0.82 and 0.86, of 512 0.95 and 0.97, 4 of 768 0.98 and 0.99, of 1,000 1.02 and 0.90, of 1,024
+// 0.96 and 0.99; fresh ids 0.96 to 1.01. COPY_ROWS does R9 rows, whose addresses are at R8, to rows R11 bytes apart: DX is cleared since, computed
+// from DI, it would have each row wait for the one before (4 of 768 by AVX2: 1.12).
 #define COPY(off, at, v) \
 	VMOVUPS off(R10)(at*1), v; \
 	VMOVUPS v, off(DI)(at*1)

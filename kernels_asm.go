@@ -514,10 +514,17 @@ func ahead(table *Matrix) int {
 	return min(max(aheadBytes/bytes, aheadLeast), aheadFew, max(most/bytes, 1))
 }
 
-// fetchFew prefetches rows that are copied by copyFew, unless they are so few and so short that a processor that goes ahead by some 150
-// instructions asks for all of them at once by itself: so many for each row as move fewAheadColumns, and one for four columns. On a Zen 3,
-// times of 2, 4, 8 and 16 ids without it over those with it, the same ones over and over and fresh ones, medians of 31 interleaved rounds;
-// the line is behind the last of those that go without it. It was not measured elsewhere.
+// fetchFew prefetches rows that are copied by copyFew.
+func fetchFew[I ID](table *Matrix, ids []I) {
+	if isa.Active() != isa.Portable && !heldLines(table) && !fewAtOnce(len(ids), table.Cols) {
+		fetch(table, ids, len(ids), &hint{})
+	}
+}
+
+// fewAtOnce reports whether so many rows are so few and so short that a processor that goes ahead by some 150 instructions asks for all of them
+// at once by itself: so many for each row as move fewAheadColumns, and one for four columns. On a Zen 3 with AVX2, times of 2, 4, 8 and 16
+// ids without a prefetch over those with it, the same ones over and over and fresh ones, medians of 31 interleaved rounds; the bar is behind the
+// last of those that go without it.
 //
 //	table             the same ids              fresh ids
 //	   50,257 x 8     0.77 0.74 0.67|0.62      0.95 0.95 0.83|0.82
@@ -528,11 +535,10 @@ func ahead(table *Matrix) int {
 //	  500,000 x 128   0.79|0.76 0.70 0.73      1.04|1.22 1.16 1.21
 //	  100,000 x 256   0.82|0.84 0.83 0.86      1.02|1.08 1.14 1.18
 //
-// Without it scatter-adds and Embed of as many, whose kernels have more to do for a row, take up to 1.3 times as long where ids are fresh.
-func fetchFew[I ID](table *Matrix, ids []I) {
-	if isa.Active() != isa.Portable && !heldLines(table) && len(ids)*(fewAheadColumns+table.Cols) > fewAhead {
-		fetch(table, ids, len(ids), &hint{})
-	}
+// Without it scatter-adds and Embed of as many, whose kernels have more to do for a row, take up to 1.3 times as long where ids are fresh. It
+// was not measured elsewhere, nor with AVX-512.
+func fewAtOnce(rows, cols int) bool {
+	return isa.Active() == isa.AVX2 && rows*(fewAheadColumns+cols) <= fewAhead
 }
 
 const (

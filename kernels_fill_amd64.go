@@ -22,7 +22,7 @@ func init() {
 type fillArgs struct {
 	dst         *float32
 	groups      int       // of numbers, above 0: 32 uniform ones each, or 64 normal ones
-	counters    [8]uint64 // words 0 of those of the next group, by lanes
+	counters    [8]uint64 // words 0 of the next vector of counters, by lanes
 	step        uint64    // between vectors of counters
 	words       [3]uint32 // words 1 to 3
 	multipliers [2]uint32
@@ -38,9 +38,9 @@ type fillArgs struct {
 	work   *fillWork // AVX2
 }
 
-// fillWork is what eight vectors of words become on their way to normal numbers, for the assembly alone (AVX2).
+// fillWork is what eight pairs of vectors of words become on their way to normal numbers (AVX2).
 type fillWork struct {
-	//lint:ignore U1000 likewise
+	//lint:ignore U1000 for the assembly alone
 	x, n [8][4]float64 // a word, and then 2^n * (1+x), whose logarithm is due; then an angle, and the quarter turns next to it
 	//lint:ignore U1000 likewise
 	s, z [8][4]float64 // those of exact.Log, and in place of z its polynomial times that; the distance from 0, and the square of the angle
@@ -128,7 +128,7 @@ func (a fillArgs) fill(dst []float32, seed, stream, first uint64) {
 	}
 }
 
-// count sets the counters of a group, in the order of lanes in which unpacking puts numbers right: uniform ones as pairs of words, normal
+// count sets the first vector of counters of a group, in the order of lanes in which unpacking puts numbers right: uniform ones as pairs of words, normal
 // ones as float32 in vectors of half the size.
 func (a *fillArgs) count(first uint64) {
 	n := a.step

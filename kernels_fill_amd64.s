@@ -9,16 +9,16 @@
 // 32 uniform numbers or 64 normal ones: what one vector of counters makes, or two, with AVX-512, and two or four with AVX2. There are no
 // tails, and lanes have the order in which unpacking the result puts them right. Constants come from memory.
 //
-// Counters and polynomials go several vectors abreast, as each step has to wait for the one before. On a Xeon, ns per number in cache, uniform and
-// normal: plain Go 6.1 and 20.5, AVX-512 0.56 and 2.0, 2.5 of one vector of counters at a time, and AVX2 by one 0.76 and 2.9. On a Zen 3, AVX2 by
-// one 0.91 and 4.6, and so 0.66 and 2.8, all without a neighbour on the same core, and 1.02 and 4.9, 0.75 and 3.4 to 4.1 with one.
+// With AVX2 counters go two vectors abreast and polynomials eight, with AVX-512 polynomials two, as each step has to wait for the one before. On a
+// Xeon, ns per number in cache, uniform and normal: plain Go 6.1 and 20.5, AVX-512 0.56 and 2.0, 2.5 of one vector of counters at a time, and AVX2 by
+// one 0.76 and 2.9. On a Zen 3, AVX2 by one 0.91 and 4.6, and so 0.66 and 2.8; beside a neighbour on the same core 1.02 and 4.9, 0.75 and 3.4 to 4.1.
 //
 // Registers:
 //	BX   arguments     R12  angles
 //	DI   in dst        R13  logarithms
-//	CX   groups left
+//	CX   groups left   R8   fillWork, and AX where in its arrays (Normal, AVX2)
 //
-//	0 to 3  words of counters          14, 15  multipliers, and then the distances from 0 (Normal)
+//	0 to 3  words of counters          14, 15  multipliers, and then the distances from 0 (Normal, AVX-512)
 //	4, 5    in a round, for a moment   6 to 9  words of the second of two vectors of counters (AVX2)
 
 #define KEY0(round) (fillArgs_keys+8*(round))(BX)
@@ -96,7 +96,14 @@
 	VPSLLQ   $32, b, b; \
 	UPPER(b, a)
 
-// EVEN makes of words the odd multiples that philox.Uniform has, and stores them.
+// EVEN makes of words the odd multiples that philox.Uniform has, and stores them, with constants that EVEN_BEGIN loads. SPREAD does so with all
+// words of a vector of counters.
+
+#define EVEN_BEGIN(odd, scale) \
+	FILL_BEGIN;                            \
+	VBROADCASTSS fillArgs_odd(BX), odd;    \
+	VBROADCASTSS fillArgs_scale(BX), scale
+
 #define EVEN(off, x, odd, scale) \
 	VPSRLD   $8, x, x;    \
 	VPADDD   x, x, x;     \
@@ -105,12 +112,6 @@
 	VMULPS   scale, x, x; \
 	VMOVUPS  x, off(DI)
 
-#define EVEN_BEGIN(odd, scale) \
-	FILL_BEGIN;                            \
-	VBROADCASTSS fillArgs_odd(BX), odd;    \
-	VBROADCASTSS fillArgs_scale(BX), scale
-
-// SPREAD does so with the words of a vector of counters.
 #define SPREAD(UPPER, size, off, v0, v1, v2, v3, v4, v5, odd, scale) \
 	BOTH(UPPER, v2, v3);              \
 	BOTH(UPPER, v0, v1);              \
@@ -231,8 +232,8 @@
 	VMOVUPS  odd1, (off+2*size)(DI); \
 	VMOVUPS  even1, (off+3*size)(DI)
 
-// AVX2 has no registers for two such groups abreast: what eight vectors of words become goes through fillWork, step by step, and each step is done
-// to all of them. R8 points to it, and AX goes along its arrays.
+// AVX2 has too few registers for as much abreast: what eight pairs of vectors of words become goes through fillWork, step by step, and each step is
+// done to all of them.
 
 // POWER8 is POWER for eight vectors p, whose z are in memory; TIMES8 is their product with z.
 
@@ -372,29 +373,25 @@ root:
 	VPSLLQ  $32, Y0, Y0
 	QUARTERS(Y0, Y1, Y2)
 	FLOAT_AVX2(Y0, Y2, Y3)
-	SQUARE(Y0, Y4, Y5, Y6, Y7, Y2, Y3)
+	SQUARE(Y0, Y4, Y5, Y2, Y3)
 	VMOVUPD Y0, fillWork_x(R8)(AX*1)
 	VMOVUPD Y1, fillWork_n(R8)(AX*1)
-	VMOVUPD Y6, fillWork_z(R8)(AX*1)
-	VMOVUPD Y7, fillWork_angles(R8)(AX*1)
+	VMOVUPD Y4, fillWork_z(R8)(AX*1)
+	VMOVUPD Y5, fillWork_angles(R8)(AX*1)
 	ADDQ $32, AX
 	CMPQ AX, $256
 	JLT  root
 	XORL AX, AX
 	PCALIGN $32
 around:
-	VBROADCASTSD angles_terms(R12), Y0
-	VBROADCASTSD (angles_terms+8)(R12), Y1
 	VMOVUPD fillWork_z(R8)(AX*1), Y2
-	VMOVAPD Y0, Y3
-	VMOVAPD Y1, Y4
 	VMOVUPD (fillWork_z+32)(R8)(AX*1), Y5
-	VMOVAPD Y0, Y6
-	VMOVAPD Y1, Y7
 	VMOVUPD (fillWork_z+64)(R8)(AX*1), Y8
-	VMOVAPD Y0, Y9
-	VMOVAPD Y1, Y10
 	VMOVUPD (fillWork_z+96)(R8)(AX*1), Y11
+	FIRST_TERMS(Y0, Y1)
+	FIRST_TERMS(Y3, Y4)
+	FIRST_TERMS(Y6, Y7)
+	FIRST_TERMS(Y9, Y10)
 	TERM4(1)
 	TERM4(2)
 	TERM4(3)
