@@ -115,7 +115,6 @@ func aLine() []float32 {
 	return memory[-uintptr(unsafe.Pointer(&memory[0]))/4%16:]
 }
 
-// TestStreamsLines: what is no multiple of a line, or no gather that AVX-512 is for elsewhere, is left to AVX2.
 func TestFewAtOnce(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct {
@@ -131,6 +130,7 @@ func TestFewAtOnce(t *testing.T) {
 	})
 }
 
+// TestStreamsLines: what is no multiple of a line, or no gather that AVX-512 is for elsewhere, is left to AVX2.
 func TestStreamsLines(t *testing.T) {
 	line := aLine()
 	suppose(t, func(t *testing.T, w way) {

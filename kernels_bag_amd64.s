@@ -6,7 +6,7 @@
 
 // Kernels of bags walk the rows of bagArgs by blocks of columns, from left to right, each block by the bags, and each bag
 // by its ids, whose rows are added up in registers. Most of long rows is done before, with the sums in memory, LONG_BAGS, or in
-// wider blocks, HELD_BAGS; or all of them with the blocks of each bag behind one another, PANELS.
+// wider blocks, HELD_BAGS; or all of them with the blocks of each bag behind one another, PAIRS and PANELS.
 //
 // Registers:
 //	BX   arguments                       R9   number of the id
@@ -18,10 +18,10 @@
 //	     with R8
 //	K1   lanes of the tail (AVX-512)
 //
-// A block is up to eight vectors, or, with AVX2, sixteen where bagArgs.whole says so, and those of HELD_BAGS up to 24. What is
-// left of the rows is done as BAGS_ENDS or ENDS_AVX2 have it, or, where it is a power of two with AVX2, as a block of as many; or, with
-// AVX-512, as a block of half as many, and so on down to one, by the bits of the number of columns, and then one masked vector. No byte
-// outside the rows is touched.
+// A block is up to eight vectors, with AVX2 up to twelve in ENDS_Y96, and those of HELD_BAGS up to 24. What is left of the rows is
+// done as BAGS_ENDS or ENDS_AVX2 have it, or, where it is a power of two with AVX2, as a block of as many; or, with AVX-512, as a
+// block of half as many, and so on down to one, by the bits of the number of columns, and then one masked vector. No byte outside
+// the rows is touched.
 //
 // Blocks of four and eight vectors are done in the order of MIXED in rows_amd64.h, but spans of long rows from left to
 // right. ns per id in bags of 3, 10 and 50 from left to right and so: 1,000,000 x 64 with AVX2 22.4 and 16.2, 19.8 and 15.0,

@@ -128,8 +128,8 @@ func (a fillArgs) fill(dst []float32, seed, stream, first uint64) {
 	}
 }
 
-// count sets the first vector of counters of a group, in the order of lanes in which unpacking puts numbers right: uniform ones as pairs of words, normal
-// ones as float32 in vectors of half the size.
+// count sets the first vector of counters of a group, in the order of lanes in which unpacking puts numbers right: uniform ones as pairs of
+// words, normal ones as float32 in vectors of half the size.
 func (a *fillArgs) count(first uint64) {
 	n := a.step
 	for lane := range n {
