@@ -116,14 +116,16 @@ func aLine() []float32 {
 }
 
 func TestFewAtOnce(t *testing.T) {
+	isatest.Tune(t, &tuning.FewElements, 512)
 	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct {
 			rows, cols int
-			want       bool
+			by         way
 		}{
-			{2, 256, true}, {2, 257, false}, {4, 96, true}, {4, 97, false}, {8, 16, true}, {8, 17, false}, {9, 8, false}, {16, 1, false},
+			{2, 256, byAVX2 | byWhole}, {2, 257, 0}, {4, 96, byAVX2 | byWhole}, {4, 97, byWhole}, {8, 16, byAVX2 | byWhole}, {8, 17, byWhole},
+			{9, 8, byWhole}, {16, 1, byWhole}, {4, 128, byWhole}, {4, 129, 0}, {8, 64, byWhole}, {8, 65, 0}, {16, 32, byWhole}, {16, 33, 0},
 		} {
-			if got, want := fewAtOnce(c.rows, c.cols), c.want && w == byAVX2; got != want {
+			if got, want := fewAtOnce(c.rows, c.cols), c.by&w != 0; got != want {
 				t.Errorf("%d rows of %d: %v, want %v", c.rows, c.cols, got, want)
 			}
 		}

@@ -535,9 +535,14 @@ func fetchFew[I ID](table *Matrix, ids []I) {
 //	  500,000 x 128   0.79|0.76 0.70 0.73      1.04|1.22 1.16 1.21
 //	  100,000 x 256   0.82|0.84 0.83 0.86      1.02|1.08 1.14 1.18
 //
-// Without it scatter-adds and Embed of as many, whose kernels have more to do for a row, take up to 1.3 times as long where ids are fresh. It
-// was not measured elsewhere, nor with AVX-512.
+// Where AVX-512 is not in halves all that is copied counts alone: see tuning.FewElements.
+//
+// Without it scatter-adds and Embed of as many, whose kernels have more to do for a row, take up to 1.3 times as long where ids are fresh on
+// that Zen 3, and up to 1.2 times on a Zen 5.
 func fewAtOnce(rows, cols int) bool {
+	if fullWidth() {
+		return rows*cols <= tuning.FewElements
+	}
 	return isa.Active() == isa.AVX2 && rows*(fewAheadColumns+cols) <= fewAhead
 }
 

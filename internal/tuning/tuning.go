@@ -593,6 +593,23 @@ var RootColumns = ofIntel(100, 0)
 // 768 and 4,096 columns 108 91.5, 122 98.0, 213 175, 801 649; of 768 columns two 185 146, three 183 140, four 81.4 82.3.
 var NormRows = ofIntel(4, 0)
 
+// FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch where AVX-512 is not in halves,
+// since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen 5, times of 2, 4, 6, 8, 12 and
+// 16 ids without it over those with it, fresh ones, the middle of two runs, medians of 41 interleaved rounds, and the same ones over and over;
+// the bar is behind the last of those that go without it. Elsewhere it was not measured.
+//
+//	table             fresh ids                          the same ids
+//	   50,257 x 8     0.76 0.73 0.83 0.83 0.79 0.78      0.76 0.70  -  0.69  -  0.69
+//	4,000,000 x 8     0.69 0.80 0.92 0.97 0.95 0.96      0.72 0.69  -  0.64  -  0.65
+//	4,000,000 x 16    0.65 0.86 0.97 0.99 0.92 0.93
+//	1,000,000 x 32    0.66 0.69 0.92 0.93 0.93 0.92      0.76 0.70  -  0.71  -  0.73
+//	   50,257 x 64    0.64 0.70 0.77 0.80|0.80 0.77      0.73 0.68  -  0.68| -  0.66
+//	1,000,000 x 64    0.56 0.86 0.92 0.92|0.99 1.13      0.72 0.70  -  0.67| -  0.65
+//	  500,000 x 128   0.67 0.95|1.13 1.32 1.53 1.68      0.76 0.69| -  0.63  -  0.61
+//	  100,000 x 256   0.83|1.11 1.21 1.27 1.31 1.35      0.79|0.73  -  0.77  -  0.76
+//	   50,257 x 768  |1.02 1.22 1.36 1.37 1.38 1.49     |0.87 0.88  -  1.09  -  0.97
+var FewElements = ofIntel(0, 512)
+
 // ofIntel returns the constant for processors of Intel's, or that for others.
 func ofIntel(intel, others int) int {
 	if isa.Intel() {
