@@ -546,12 +546,6 @@ TEXT ·dropoutSumsAVX2(SB), NOSPLIT, $0-8
 	VPSRLQ   $32, a, u;                    \
 	VPXORQ   Z3, u, d
 
-#define ROUNDS_AVX512(round, c0, c1, c2, c3, d0, d1, d2, d3, e0, e1, e2, e3, f0, f1, f2, f3) \
-	ROUND_AVX512(round, c0, c1, c2, c3, Z4, Z5); \
-	ROUND_AVX512(round, d0, d1, d2, d3, Z7, Z8); \
-	ROUND_AVX512(round, e0, e1, e2, e3, Z4, Z5); \
-	ROUND_AVX512(round, f0, f1, f2, f3, Z7, Z8)
-
 // LAST_AVX512 is the last round, which leaves two words of each counter in one lane: the bytes of the first 64 columns and
 // of the others, in registers c1 and c3.
 #define LAST_AVX512(c0, c1, c2, c3) \
@@ -668,11 +662,11 @@ blocks: \
 	FIRST_AVX512(1, Z20, Z21, Z22, Z23, Z7, Z8);           \
 	FIRST_AVX512(2, Z24, Z25, Z26, Z27, Z4, Z5);           \
 	FIRST_AVX512(3, Z28, Z29, Z30, Z31, Z7, Z8);           \
-	ROUNDS_AVX512(4, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28); \
-	ROUNDS_AVX512(5, Z18, Z19, Z16, Z17, Z22, Z23, Z20, Z21, Z26, Z27, Z24, Z25, Z30, Z31, Z28, Z29); \
-	ROUNDS_AVX512(6, Z19, Z16, Z17, Z18, Z23, Z20, Z21, Z22, Z27, Z24, Z25, Z26, Z31, Z28, Z29, Z30); \
-	ROUNDS_AVX512(7, Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27, Z28, Z29, Z30, Z31); \
-	ROUNDS_AVX512(8, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28); \
+	FOUR_AVX512(4, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28); \
+	FOUR_AVX512(5, Z18, Z19, Z16, Z17, Z22, Z23, Z20, Z21, Z26, Z27, Z24, Z25, Z30, Z31, Z28, Z29); \
+	FOUR_AVX512(6, Z19, Z16, Z17, Z18, Z23, Z20, Z21, Z22, Z27, Z24, Z25, Z26, Z31, Z28, Z29, Z30); \
+	FOUR_AVX512(7, Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23, Z24, Z25, Z26, Z27, Z28, Z29, Z30, Z31); \
+	FOUR_AVX512(8, Z17, Z18, Z19, Z16, Z21, Z22, Z23, Z20, Z25, Z26, Z27, Z24, Z29, Z30, Z31, Z28); \
 	LAST_AVX512(Z18, Z19, Z16, Z17);                       \
 	LAST_AVX512(Z22, Z23, Z20, Z21);                       \
 	LAST_AVX512(Z26, Z27, Z24, Z25);                       \

@@ -21,7 +21,7 @@ func init() {
 // fillArgs is what the assembly of random numbers works on.
 type fillArgs struct {
 	dst         *float32
-	groups      int       // of numbers, above 0: 32 uniform ones each, or 64 normal ones
+	groups      int       // of numbers, above 0
 	counters    [8]uint64 // words 0 of the next vector of counters, by lanes
 	step        uint64    // between vectors of counters
 	words       [3]uint32 // words 1 to 3
@@ -35,17 +35,17 @@ type fillArgs struct {
 	odd    uint32    // of uniform numbers: 2^24 - 1
 	scale  float32   // likewise, the limit over 2^24
 	std    float64   // of normal ones
-	work   *fillWork // AVX2
+	work   *fillWork // likewise
 }
 
-// fillWork is what eight pairs of vectors of words become on their way to normal numbers (AVX2).
+// fillWork is what eight pairs of vectors of words become on their way to normal numbers. Vectors of AVX2 fill half of each array.
 type fillWork struct {
 	//lint:ignore U1000 for the assembly alone
-	x, n [8][4]float64 // a word, and then 2^n * (1+x), whose logarithm is due; then an angle, and the quarter turns next to it
+	x, n [8][8]float64 // a word, and then 2^n * (1+x), whose logarithm is due; then an angle, and the quarter turns next to it
 	//lint:ignore U1000 likewise
-	s, z [8][4]float64 // those of exact.Log, and in place of z its polynomial times that; the distance from 0, and the square of the angle
+	s, z [8][8]float64 // those of exact.Log, and in place of z its polynomial times that; the distance from 0, and the square of the angle
 	//lint:ignore U1000 likewise
-	angles [8][4]float64 // words, and then half of that square
+	angles [8][8]float64 // words, and then half of that square
 }
 
 // logarithms is what the assembly of normal numbers makes logarithms with: the constants of package exact, and some to take numbers
@@ -98,14 +98,13 @@ func (a fillArgs) fill(dst []float32, seed, stream, first uint64) {
 	if isa.Active() == isa.AVX512 {
 		a.step = 8
 	}
-	group := uint64(32)
+	group := 16 * a.step
 	if a.normal {
-		group = 64
-		if a.step == 4 {
-			a.work = new(fillWork)
-		}
+		a.work = new(fillWork)
+	} else if a.step == 4 {
+		group = 32
 	}
-	var buffer [64]float32
+	var buffer [128]float32
 	for len(dst) > 0 {
 		skip := first % group
 		counter := (first - skip) / 4

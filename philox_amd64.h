@@ -23,3 +23,10 @@
 	VPTERNLOGD.BCST $0x96, KEY0(round), t, c1; \
 	VPSRLQ   $32, c0, u;                       \
 	VPTERNLOGD.BCST $0x96, KEY1(round), u, c3
+
+// FOUR_AVX512 is ROUND for four vectors of counters.
+#define FOUR_AVX512(round, c0, c1, c2, c3, d0, d1, d2, d3, e0, e1, e2, e3, f0, f1, f2, f3) \
+	ROUND_AVX512(round, c0, c1, c2, c3, Z4, Z5); \
+	ROUND_AVX512(round, d0, d1, d2, d3, Z7, Z8); \
+	ROUND_AVX512(round, e0, e1, e2, e3, Z4, Z5); \
+	ROUND_AVX512(round, f0, f1, f2, f3, Z7, Z8)
