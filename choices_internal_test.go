@@ -255,10 +255,10 @@ func TestDropoutAVX512(t *testing.T) {
 	})
 }
 
-// TestDropsSums: one kernel sums and drops with AVX2, as much of a row as one call does.
+// TestDropsSums: one kernel sums and drops as much of a row as one call does, with AVX-512 of rows of sumColumns and more.
 func TestDropsSums(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
-		for cols, by := range map[int]way{1: byAVX2, chunkElements: byAVX2, chunkElements + 1: 0} {
+		for cols, by := range map[int]way{1: byAVX2, 63: byAVX2, 64: byAVX2 | byAVX512, chunkElements: byAVX2 | byAVX512, chunkElements + 1: 0} {
 			if got, want := dropsSums(cols), by&w != 0; got != want {
 				t.Errorf("%d columns: %v, want %v", cols, got, want)
 			}

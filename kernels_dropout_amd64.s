@@ -11,8 +11,8 @@
 // other, and the rest as vectors and parts of 4, 2 and 1 floats, or with AVX-512 by masks: no byte outside the row is
 // touched.
 //
-// Meanwhile rows of a table may be fetched, and whole blocks may be written past the caches. With AVX2, what is dropped may be a sum of a
-// row of src, scaled, and one of positions.
+// Meanwhile rows of a table may be fetched, and whole blocks may be written past the caches. What is dropped may be a sum of a row of src,
+// scaled, and one of positions.
 //
 // On a Zen 4, ns per row of 768 in the first-level cache: AVX-512 80, AVX2, before it unpacked as DROP does, 142; with 16 random bits for
 // an element instead of 8, 132 and 229.
@@ -29,8 +29,8 @@
 //	SI  in the row of src            R11  to the fourth, or with AVX2 the number of the next block
 //	DX  columns left of the row      R12  bytes between rows of dst
 //	R9  rows left                    R13  three times as much, or with AVX2 for a moment
-//	                                 AX, CX, and DX between rows, for a moment, or with AVX2 how far
-//	                                 positions are from the two rows; R10 those at the end of a row
+//	                                 AX, CX, and DX between rows, for a moment, or how far positions
+//	                                 are from the row, with AVX2 from the two; R10 those at its end (AVX2)
 //
 //	0       lower halves of the first products      4, 5       for a moment
 //	1       what a column adds to word 0, round 3   6 to 13    four words each of two rows (AVX2)
@@ -39,6 +39,7 @@
 //
 // and with AVX-512
 //
+//	0       the factor of sums, once 1 to 3 are done with
 //	7, 8    for a moment                            6          the step of counters
 //	11      counters                                9          what the call adds to word 2, round 1
 //	12      scale                                   10         what it adds to word 0, round 2
@@ -486,15 +487,22 @@ done: \
 	MOVQ dropoutArgs_spots(BX), CX;          \
 	SPOT(0)
 
+// FROM_PLACE_BEHIND sets offset to how far row number i of src is behind the first; its place is in the list.
+#define FROM_PLACE_BEHIND(list, i, offset) \
+	PLACE(list, i, dropoutArgs_srcStride, offset); \
+	ADDQ dropoutArgs_src(BX), offset;        \
+	SUBQ SI, offset
+
+#define PLACES_DONE(n) \
+	ADDQ $(8*(n)), dropoutArgs_places(BX);   \
+	ADDQ $(8*(n)), dropoutArgs_spots(BX)
+
 #define FROM_PLACES \
 	FROM_PLACE;                              \
 	SPOT(1);                                 \
 	MOVQ dropoutArgs_places(BX), CX;         \
-	PLACE(CX, 1, dropoutArgs_srcStride, R8); \
-	ADDQ dropoutArgs_src(BX), R8;            \
-	SUBQ SI, R8;                             \
-	ADDQ $16, dropoutArgs_places(BX);        \
-	ADDQ $16, dropoutArgs_spots(BX)
+	FROM_PLACE_BEHIND(CX, 1, R8);            \
+	PLACES_DONE(2)
 
 #define POSES \
 	MOVQ dropoutArgs_apart(BX), AX;        \
@@ -558,46 +566,75 @@ TEXT ·dropoutSumsAVX2(SB), NOSPLIT, $0-8
 	VPUNPCKLQDQ c0, c2, c1;                     \
 	VPUNPCKHQDQ c0, c2, c3
 
-// KEPT_AVX512 sets Z4, Z5, Z7 and Z8 to 64 columns, of which K1 says what is kept.
-#define KEPT_AVX512(from, off) \
-	KSHIFTRQ $16, K1, K2;               \
-	VMULPS.Z off from, Z12, K1, Z4;     \
-	VMULPS.Z off+64 from, Z12, K2, Z5;  \
-	KSHIFTRQ $32, K1, K2;               \
-	KSHIFTRQ $48, K1, K1;               \
-	VMULPS.Z off+128 from, Z12, K2, Z7; \
-	VMULPS.Z off+192 from, Z12, K1, Z8
+// What is dropped of 16 columns, of which K says what is kept, as with AVX2; Z0 is the factor of sums.
 
-// DROP_AVX512 does 64 columns, whose bytes are in register x.
-#define DROP_AVX512(STORE, from, to, off, x) \
-	VPCMPUB $5, Z13, x, K1; \
-	KEPT_AVX512(from, off); \
-	STORE(Z4, off to);      \
-	STORE(Z5, off+64 to);   \
-	STORE(Z7, off+128 to);  \
+#define PLAIN_KEPT(off, from, pos, K, z) VMULPS.Z off from, Z12, K, z
+
+#define SUM_KEPT(off, from, pos, K, z) \
+	VMULPS.Z off from, Z0, K, z; \
+	VADDPS.Z off pos, z, K, z;   \
+	VMULPS.Z Z12, z, K, z
+
+// KEPT_AVX512 sets Z4, Z5, Z7 and Z8 to 64 columns, of which K1 says what is kept.
+#define KEPT_AVX512(SOURCE, from, pos, off) \
+	KSHIFTRQ $16, K1, K2;             \
+	SOURCE(off, from, pos, K1, Z4);   \
+	SOURCE(off+64, from, pos, K2, Z5); \
+	KSHIFTRQ $32, K1, K2;             \
+	KSHIFTRQ $48, K1, K1;             \
+	SOURCE(off+128, from, pos, K2, Z7); \
+	SOURCE(off+192, from, pos, K1, Z8)
+
+// DROP_AVX512 does 64 columns, whose bytes are in register x; positions are AX bytes behind the first row of src.
+#define DROP_AVX512(STORE, SOURCE, from, to, off, x) \
+	VPCMPUB $5, Z13, x, K1;                    \
+	KEPT_AVX512(SOURCE, from, (SI)(AX*1), off); \
+	STORE(Z4, off to);                         \
+	STORE(Z5, off+64 to);                      \
+	STORE(Z7, off+128 to);                     \
 	STORE(Z8, off+192 to)
 
-#define DROP1_AVX512(STORE) \
-	DROP_AVX512(STORE, (SI), (DI), 0, Z19); \
-	DROP_AVX512(STORE, (SI), (DI), 256, Z17)
+#define BLOCK_AVX512(STORE, SOURCE, from, to, x, y) \
+	DROP_AVX512(STORE, SOURCE, from, to, 0, x); \
+	DROP_AVX512(STORE, SOURCE, from, to, 256, y)
 
-#define DROPS_AVX512(STORE) \
-	DROP1_AVX512(STORE); \
-	DROP_AVX512(STORE, (SI)(R8*1), (DI)(R12*1), 0, Z23);   \
-	DROP_AVX512(STORE, (SI)(R8*1), (DI)(R12*1), 256, Z21); \
-	DROP_AVX512(STORE, (SI)(R10*1), (DI)(R12*2), 0, Z27);   \
-	DROP_AVX512(STORE, (SI)(R10*1), (DI)(R12*2), 256, Z25); \
-	DROP_AVX512(STORE, (SI)(R11*1), (DI)(R13*1), 0, Z31);  \
-	DROP_AVX512(STORE, (SI)(R11*1), (DI)(R13*1), 256, Z29)
+// POS has AX say so for row number i.
 
-// EDGE_AVX512 does the last columns of a row, less than 64, whose bytes are in register x; EDGES_AVX512 sets the masks.
-#define EDGE_AVX512(from, to, x) \
-	VPCMPUB $5, Z13, x, K4, K1; \
-	KEPT_AVX512(from, 0);       \
-	VMOVUPS Z4, K4, to;         \
-	VMOVUPS Z5, K5, 64 to;      \
-	VMOVUPS Z7, K6, 128 to;     \
-	VMOVUPS Z8, K7, 192 to
+#define DROP1_AVX512(STORE, SOURCE, POS) \
+	POS(0); \
+	BLOCK_AVX512(STORE, SOURCE, (SI), (DI), Z19, Z17)
+
+#define DROPS_AVX512(STORE, SOURCE, POS) \
+	DROP1_AVX512(STORE, SOURCE, POS); \
+	POS(1);                           \
+	BLOCK_AVX512(STORE, SOURCE, (SI)(R8*1), (DI)(R12*1), Z23, Z21);  \
+	POS(2);                           \
+	BLOCK_AVX512(STORE, SOURCE, (SI)(R10*1), (DI)(R12*2), Z27, Z25); \
+	POS(3);                           \
+	BLOCK_AVX512(STORE, SOURCE, (SI)(R11*1), (DI)(R13*1), Z31, Z29)
+
+// EDGE_AVX512 does the last columns of a row, less than 64, whose bytes are in register x, and reads no line behind them, as what is masked away
+// would be too; EDGES_AVX512 sets the masks.
+#define EDGE_AVX512(SOURCE, from, to, x, end) \
+	VPCMPUB $5, Z13, x, K4, K1;              \
+	SOURCE(0, from, (SI)(AX*1), K1, Z4);     \
+	VMOVUPS Z4, K4, to;                      \
+	CMPQ  DX, $16;                           \
+	JLE   end;                               \
+	KSHIFTRQ $16, K1, K2;                    \
+	SOURCE(64, from, (SI)(AX*1), K2, Z5);    \
+	VMOVUPS Z5, K5, 64 to;                   \
+	CMPQ  DX, $32;                           \
+	JLE   end;                               \
+	KSHIFTRQ $32, K1, K2;                    \
+	SOURCE(128, from, (SI)(AX*1), K2, Z7);   \
+	VMOVUPS Z7, K6, 128 to;                  \
+	CMPQ  DX, $48;                           \
+	JLE   end;                               \
+	KSHIFTRQ $48, K1, K2;                    \
+	SOURCE(192, from, (SI)(AX*1), K2, Z8);   \
+	VMOVUPS Z8, K7, 192 to;                  \
+end:
 
 #define EDGES_AVX512 \
 	MOVQ   DX, CX;        \
@@ -615,7 +652,8 @@ TEXT ·dropoutSumsAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD dropoutArgs_block(BX), Z4; \
 	VPADDD Z4, Z11, Z11
 
-#define DROPOUT_AVX512 \
+// DROPOUT_AVX512 is the body of a kernel. FROM_FOUR and FROM_ROW find its rows, POSES the factor of sums.
+#define DROPOUT_AVX512(FROM_FOUR, FROM_ROW, SOURCE, POSES, POS) \
 	DROPOUT_BEGIN;                                         \
 	LEAQ (R12)(R12*2), R13;                                \
 	MOVL $8, AX;                                           \
@@ -637,15 +675,7 @@ four: \
 	DROPOUT_ROW(1);                                        \
 	DROPOUT_ROW(2);                                        \
 	DROPOUT_ROW(3);                                        \
-	MOVQ dropoutArgs_number(BX), CX;                       \
-	FROM(32, SI);                                          \
-	FROM(24, R8);                                          \
-	FROM(16, R10);                                         \
-	FROM(8, R11);                                          \
-	SUBQ SI, R8;                                           \
-	SUBQ SI, R10;                                          \
-	SUBQ SI, R11;                                          \
-	ADDQ dropoutArgs_src(BX), SI;                          \
+	FROM_FOUR;                                             \
 	CMPQ dropoutArgs_ids(BX), $0;                          \
 	JEQ  found;                                            \
 	NEXT(0);                                               \
@@ -683,11 +713,12 @@ blocks: \
 	LINES_AHEAD((AX)(R11*1), 0);                           \
 	LINES_AHEAD((AX)(R11*1), 256);                         \
 near: \
+	POSES;                                                 \
 	CMPQ DX, $128;                                         \
 	JLT  edges;                                            \
 	CMPB dropoutArgs_stream(BX), $0;                       \
 	JNE  stream;                                           \
-	DROPS_AVX512(VECTOR);                                  \
+	DROPS_AVX512(VECTOR, SOURCE, POS);                     \
 advance: \
 	ADDQ $512, SI;                                         \
 	ADDQ $512, DI;                                         \
@@ -695,15 +726,19 @@ advance: \
 	JGT  blocks;                                           \
 	JMP  fourDone;                                         \
 stream: \
-	DROPS_AVX512(STREAM);                                  \
+	DROPS_AVX512(STREAM, SOURCE, POS);                     \
 	JMP  advance;                                          \
 edges: \
 	CMPQ DX, $64;                                          \
 	JLT  parts;                                            \
-	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19);               \
-	DROP_AVX512(VECTOR, (SI)(R8*1), (DI)(R12*1), 0, Z23);  \
-	DROP_AVX512(VECTOR, (SI)(R10*1), (DI)(R12*2), 0, Z27); \
-	DROP_AVX512(VECTOR, (SI)(R11*1), (DI)(R13*1), 0, Z31); \
+	POS(0);                                                \
+	DROP_AVX512(VECTOR, SOURCE, (SI), (DI), 0, Z19);       \
+	POS(1);                                                \
+	DROP_AVX512(VECTOR, SOURCE, (SI)(R8*1), (DI)(R12*1), 0, Z23); \
+	POS(2);                                                \
+	DROP_AVX512(VECTOR, SOURCE, (SI)(R10*1), (DI)(R12*2), 0, Z27); \
+	POS(3);                                                \
+	DROP_AVX512(VECTOR, SOURCE, (SI)(R11*1), (DI)(R13*1), 0, Z31); \
 	ADDQ $256, SI;                                         \
 	ADDQ $256, DI;                                         \
 	SUBQ $64, DX;                                          \
@@ -714,10 +749,14 @@ edges: \
 	VMOVDQA64 Z29, Z31;                                    \
 parts: \
 	EDGES_AVX512;                                          \
-	EDGE_AVX512((SI), (DI), Z19);                          \
-	EDGE_AVX512((SI)(R8*1), (DI)(R12*1), Z23);             \
-	EDGE_AVX512((SI)(R10*1), (DI)(R12*2), Z27);            \
-	EDGE_AVX512((SI)(R11*1), (DI)(R13*1), Z31);            \
+	POS(0);                                                \
+	EDGE_AVX512(SOURCE, (SI), (DI), Z19, end0);            \
+	POS(1);                                                \
+	EDGE_AVX512(SOURCE, (SI)(R8*1), (DI)(R12*1), Z23, end1); \
+	POS(2);                                                \
+	EDGE_AVX512(SOURCE, (SI)(R10*1), (DI)(R12*2), Z27, end2); \
+	POS(3);                                                \
+	EDGE_AVX512(SOURCE, (SI)(R11*1), (DI)(R13*1), Z31, end3); \
 fourDone: \
 	DROPOUT_ROW_END;                                       \
 	LEAQ (DI)(R12*4), DI;                                  \
@@ -728,7 +767,7 @@ rows: \
 	JEQ  done;                                             \
 one: \
 	DROPOUT_ROW(0);                                        \
-	FROM_ONE;                                              \
+	FROM_ROW;                                              \
 	CMPQ dropoutArgs_ids(BX), $0;                          \
 	JEQ  oneFound;                                         \
 	NEXT(0);                                               \
@@ -744,11 +783,12 @@ block: \
 	ROUND_AVX512(7, Z16, Z17, Z18, Z19, Z4, Z5);           \
 	ROUND_AVX512(8, Z17, Z18, Z19, Z16, Z4, Z5);           \
 	LAST_AVX512(Z18, Z19, Z16, Z17);                       \
+	POSES;                                                 \
 	CMPQ DX, $128;                                         \
 	JLT  edge;                                             \
 	CMPB dropoutArgs_stream(BX), $0;                       \
 	JNE  oneStream;                                        \
-	DROP1_AVX512(VECTOR);                                  \
+	DROP1_AVX512(VECTOR, SOURCE, POS);                     \
 oneAdvance: \
 	ADDQ $512, SI;                                         \
 	ADDQ $512, DI;                                         \
@@ -756,12 +796,13 @@ oneAdvance: \
 	JGT  block;                                            \
 	JMP  oneDone;                                          \
 oneStream: \
-	DROP1_AVX512(STREAM);                                  \
+	DROP1_AVX512(STREAM, SOURCE, POS);                     \
 	JMP  oneAdvance;                                       \
 edge: \
 	CMPQ DX, $64;                                          \
 	JLT  part;                                             \
-	DROP_AVX512(VECTOR, (SI), (DI), 0, Z19);               \
+	POS(0);                                                \
+	DROP_AVX512(VECTOR, SOURCE, (SI), (DI), 0, Z19);       \
 	ADDQ $256, SI;                                         \
 	ADDQ $256, DI;                                         \
 	SUBQ $64, DX;                                          \
@@ -769,7 +810,8 @@ edge: \
 	VMOVDQA64 Z17, Z19;                                    \
 part: \
 	EDGES_AVX512;                                          \
-	EDGE_AVX512((SI), (DI), Z19);                          \
+	POS(0);                                                \
+	EDGE_AVX512(SOURCE, (SI), (DI), Z19, end);             \
 oneDone: \
 	DROPOUT_ROW_END;                                       \
 	ADDQ R12, DI;                                          \
@@ -779,12 +821,55 @@ done: \
 	DROPOUT_END;                                           \
 	VZEROUPPER
 
+// Rows of src by their numbers, and by lists of them, beside positions.
+
+#define FROM_FOUR_NUMBERS \
+	MOVQ dropoutArgs_number(BX), CX; \
+	FROM(32, SI);                    \
+	FROM(24, R8);                    \
+	FROM(16, R10);                   \
+	FROM(8, R11);                    \
+	SUBQ SI, R8;                     \
+	SUBQ SI, R10;                    \
+	SUBQ SI, R11;                    \
+	ADDQ dropoutArgs_src(BX), SI
+
+#define FROM_FOUR_PLACES \
+	FROM_PLACE;                      \
+	SPOT(1);                         \
+	SPOT(2);                         \
+	SPOT(3);                         \
+	MOVQ dropoutArgs_places(BX), CX; \
+	FROM_PLACE_BEHIND(CX, 1, R8);    \
+	FROM_PLACE_BEHIND(CX, 2, R10);   \
+	FROM_PLACE_BEHIND(CX, 3, R11);   \
+	PLACES_DONE(4)
+
+#define FROM_NEXT_PLACE \
+	FROM_PLACE;                      \
+	PLACES_DONE(1)
+
+#define POSES_AVX512 VBROADCASTSS dropoutArgs_rowScale(BX), Z0
+
+#define POS_AVX512(i) MOVQ (dropoutArgs_apart+8*(i))(BX), AX
+
+#define PLAIN_AVX512 DROPOUT_AVX512(FROM_FOUR_NUMBERS, FROM_ONE, PLAIN_KEPT, NO_POSES, NO_POS)
+#define SUMS_AVX512 DROPOUT_AVX512(FROM_FOUR_PLACES, FROM_NEXT_PLACE, SUM_KEPT, POSES_AVX512, POS_AVX512)
+
 // func dropoutAVX512(a *dropoutArgs)
 // for i := range rows { for c := range cols { dst[i][c] = scale*src[numbers[i]][c], or 0 if random(row+numbers[i], c) < threshold } }
 TEXT ·dropoutAVX512(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), BX
 	NEAR(dropoutArgs_near, ·dropoutNearAVX512<>)
-	DROPOUT_AVX512
+	PLAIN_AVX512
+	RET
+
+// func dropoutSumsAVX512(a *dropoutArgs)
+// as above, of rowScale*src[places[i]] + positions[spots[i]] where it has src[numbers[i]]
+TEXT ·dropoutSumsAVX512(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), BX
+	NEAR(dropoutArgs_near, ·dropoutSumsNearAVX512<>)
+	SUMS_AVX512
 	RET
 
 // Near kernels: see NEAR in rows_amd64.h. BX has the arguments.
@@ -793,5 +878,9 @@ TEXT ·dropoutAVX512(SB), NOSPLIT, $0-8
 #define PREFETCH PREFETCHT0
 
 TEXT ·dropoutNearAVX512<>(SB), NOSPLIT, $0-8
-	DROPOUT_AVX512
+	PLAIN_AVX512
+	RET
+
+TEXT ·dropoutSumsNearAVX512<>(SB), NOSPLIT, $0-8
+	SUMS_AVX512
 	RET

@@ -41,13 +41,13 @@ type dropoutArgs struct {
 	wide       uint64         // 0: ids have 4 bytes; 1: they have 8
 	fetched    int            // ids that have been looked at
 
-	// For sums, which AVX2 has: rows of src by places, times rowScale, plus rows of positions by spots.
+	// For sums: rows of src by places, times rowScale, plus rows of positions by spots.
 	positions     *float32 // row 0
 	posStride     uintptr
 	places, spots *int
 	rowScale      float32
 	//lint:ignore U1000 for the assembly alone
-	apart [2]uintptr // how far positions are from the rows of src
+	apart [4]uintptr // how far positions are from the rows of src
 
 	near   bool // prefetch into the first-level cache
 	ahead  bool // prefetch the next rows of src
