@@ -26,7 +26,7 @@ var fills = []struct {
 }
 
 // smallTerms are numbers that the fourth to the sixth term from the end of the logarithm's polynomial decide, with seed 42 and stream 0, in
-// one half of a group and in the other; those behind them decide none of the first 2^28.
+// most of the eight vectors of a group; those behind them decide none of the first 2^28.
 var smallTerms = []uint64{5747, 5796, 6231, 45452, 51647, 150373, 2039505, 10289423, 12734476, 15949390, 27777590, 64839547,
 	71405854, 119934496}
 
@@ -47,7 +47,7 @@ func TestFills(t *testing.T) {
 				}
 			}
 			for n := range 257 {
-				compare(n, r.Uint64(), r.Uint64(), uint64(r.IntN(64)), f.parameters[n%len(f.parameters)])
+				compare(n, r.Uint64(), r.Uint64(), uint64(r.IntN(128)), f.parameters[n%len(f.parameters)])
 			}
 			for _, first := range []uint64{1<<34 - 100, 1<<34 - 64, 1<<35 - 33, math.MaxUint64 - 150, math.MaxUint64 - 127, 1 << 63} {
 				compare(300, r.Uint64(), r.Uint64(), first, 1)

@@ -30,13 +30,10 @@ func (a *dropoutArgs) avx512() bool {
 //	10,000 x 64   2,048     0.84 0.75    50,257 x 256    8,192, Zipf  0.89 0.71    49,990 x 772   8,192        0.87 0.75
 //	                                     50,257 x 300   16,384        0.83 0.75     9,000 x 4,096   512        0.71 0.91
 //
-// The former all had rows 4 ahead, the latter as sumAhead has it. Shorter rows than sumColumns gain less with AVX-512, of 1,000 x 8 to 10,000 x 32
+// The former all had rows fetched 4 ahead, the latter as many as below. Shorter rows than sumColumns gain less with AVX-512, of 1,000 x 8 to 10,000 x 32
 // 0.76 to 0.95 of the time, and in no cache lose: of 1,000,000 x 8 to x 48 0.98 to 1.75. On a Xeon it was not measured, nor AVX-512 in halves.
 func dropsSums(cols int) bool {
-	if isa.Active() == isa.AVX512 && cols < sumColumns {
-		return false
-	}
-	return isa.Active() != isa.Portable && cols <= chunkElements
+	return isa.Active() != isa.Portable && cols <= chunkElements && (isa.Active() != isa.AVX512 || cols >= sumColumns)
 }
 
 const sumColumns = 64
@@ -44,8 +41,8 @@ const sumColumns = 64
 // sumRows is how many rows dropSums finds at a time.
 const sumRows = 64
 
-// Rows are fetched dropoutAhead ahead, of less than sumAheadColumns/dropoutAhead columns more, up to sumAhead. On a Zen 5, times of 8 and 16 over
-// those of 4, 8,192 ids, AVX-512 and AVX2, medians of 31:
+// Rows are fetched sumAheadColumns/cols ahead, at least dropoutAhead and at most sumAhead. On a Zen 5, times of 8 and 16 over those of 4, 8,192 ids,
+// AVX-512 and AVX2, medians of 31:
 //
 //	   50,257 x 64   0.91 0.73  0.86 0.78    1,000,000 x 96   0.95 0.96  1.00 1.02    100,000 x 192  0.97 1.04  1.00 1.01
 //	  500,000 x 64   0.90 0.88  0.86 0.91    1,000,000 x 128  1.08 0.99  0.99 0.99     50,257 x 256  0.94 1.15  1.02 1.01
@@ -88,8 +85,9 @@ func dropSumsOf[I uint32 | uint64](r *forward.Rows, ids []I, mask *Mask) (done i
 	var spots [sumRows]int
 	spot := 0
 	for rows := min(sumRows, dropoutRows(a.cols)); done < r.Dst.Rows; done += a.rows {
-		a.rows = min(rows, r.Dst.Rows-done)
-		for i, id := range ids[done:][:a.rows] {
+		n := min(rows, r.Dst.Rows-done)
+		a.rows = n
+		for i, id := range ids[done:][:n] {
 			place := spot + r.Start
 			if r.At != nil {
 				place = r.At[done+i]
@@ -116,6 +114,9 @@ func dropSumsOf[I uint32 | uint64](r *forward.Rows, ids []I, mask *Mask) (done i
 		a.places, a.spots = &places[0], &spots[0]
 		a.dst, a.row = &r.Dst.Data[done*r.Dst.Stride], uint32(mask.Row+done)
 		a.do()
+		if a.rows < n {
+			return done + a.rows
+		}
 	}
 	return done
 }

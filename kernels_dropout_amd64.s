@@ -468,40 +468,40 @@ done: \
 #define NO_POSES
 #define NO_POS(i)
 
-// Rows of src, and of positions, by lists of their numbers. SPOT has how far row number i of positions is from the first of src.
+// Rows of src, and of positions, by lists of their numbers, of which one is at CX. SPOT has how far row number i of positions is from the first of src.
 
-#define PLACE(list, i, stride, row) \
-	MOVQ  (8*(i))(list), row; \
+#define PLACE(i, stride, row) \
+	MOVQ  (8*(i))(CX), row; \
 	IMULQ stride(BX), row
 
 #define SPOT(i) \
-	PLACE(CX, i, dropoutArgs_posStride, AX); \
+	PLACE(i, dropoutArgs_posStride, AX); \
 	ADDQ dropoutArgs_positions(BX), AX;      \
 	SUBQ SI, AX;                             \
 	MOVQ AX, (dropoutArgs_apart+8*(i))(BX)
 
 #define FROM_PLACE \
-	MOVQ dropoutArgs_places(BX), CX;         \
-	PLACE(CX, 0, dropoutArgs_srcStride, SI); \
-	ADDQ dropoutArgs_src(BX), SI;            \
-	MOVQ dropoutArgs_spots(BX), CX;          \
+	MOVQ dropoutArgs_places(BX), CX;     \
+	PLACE(0, dropoutArgs_srcStride, SI); \
+	ADDQ dropoutArgs_src(BX), SI;        \
+	MOVQ dropoutArgs_spots(BX), CX;      \
 	SPOT(0)
 
-// FROM_PLACE_BEHIND sets offset to how far row number i of src is behind the first; its place is in the list.
-#define FROM_PLACE_BEHIND(list, i, offset) \
-	PLACE(list, i, dropoutArgs_srcStride, offset); \
+// FROM_PLACE_BEHIND sets offset to how far row number i of src is behind the first.
+#define FROM_PLACE_BEHIND(i, offset) \
+	PLACE(i, dropoutArgs_srcStride, offset); \
 	ADDQ dropoutArgs_src(BX), offset;        \
 	SUBQ SI, offset
 
 #define PLACES_DONE(n) \
-	ADDQ $(8*(n)), dropoutArgs_places(BX);   \
+	ADDQ $(8*(n)), dropoutArgs_places(BX); \
 	ADDQ $(8*(n)), dropoutArgs_spots(BX)
 
 #define FROM_PLACES \
-	FROM_PLACE;                              \
-	SPOT(1);                                 \
-	MOVQ dropoutArgs_places(BX), CX;         \
-	FROM_PLACE_BEHIND(CX, 1, R8);            \
+	FROM_PLACE;                      \
+	SPOT(1);                         \
+	MOVQ dropoutArgs_places(BX), CX; \
+	FROM_PLACE_BEHIND(1, R8);        \
 	PLACES_DONE(2)
 
 #define POSES \
@@ -577,40 +577,40 @@ TEXT ·dropoutSumsAVX2(SB), NOSPLIT, $0-8
 
 // KEPT_AVX512 sets Z4, Z5, Z7 and Z8 to 64 columns, of which K1 says what is kept.
 #define KEPT_AVX512(SOURCE, from, pos, off) \
-	KSHIFTRQ $16, K1, K2;             \
-	SOURCE(off, from, pos, K1, Z4);   \
-	SOURCE(off+64, from, pos, K2, Z5); \
-	KSHIFTRQ $32, K1, K2;             \
-	KSHIFTRQ $48, K1, K1;             \
+	KSHIFTRQ $16, K1, K2;               \
+	SOURCE(off, from, pos, K1, Z4);     \
+	SOURCE(off+64, from, pos, K2, Z5);  \
+	KSHIFTRQ $32, K1, K2;               \
+	KSHIFTRQ $48, K1, K1;               \
 	SOURCE(off+128, from, pos, K2, Z7); \
 	SOURCE(off+192, from, pos, K1, Z8)
 
 // DROP_AVX512 does 64 columns, whose bytes are in register x; positions are AX bytes behind the first row of src.
 #define DROP_AVX512(STORE, SOURCE, from, to, off, x) \
-	VPCMPUB $5, Z13, x, K1;                    \
+	VPCMPUB $5, Z13, x, K1;                     \
 	KEPT_AVX512(SOURCE, from, (SI)(AX*1), off); \
-	STORE(Z4, off to);                         \
-	STORE(Z5, off+64 to);                      \
-	STORE(Z7, off+128 to);                     \
+	STORE(Z4, off to);                          \
+	STORE(Z5, off+64 to);                       \
+	STORE(Z7, off+128 to);                      \
 	STORE(Z8, off+192 to)
 
 #define BLOCK_AVX512(STORE, SOURCE, from, to, x, y) \
 	DROP_AVX512(STORE, SOURCE, from, to, 0, x); \
 	DROP_AVX512(STORE, SOURCE, from, to, 256, y)
 
-// POS has AX say so for row number i.
+// POS sets AX to how far row number i of positions is behind the first row of src.
 
 #define DROP1_AVX512(STORE, SOURCE, POS) \
 	POS(0); \
 	BLOCK_AVX512(STORE, SOURCE, (SI), (DI), Z19, Z17)
 
 #define DROPS_AVX512(STORE, SOURCE, POS) \
-	DROP1_AVX512(STORE, SOURCE, POS); \
-	POS(1);                           \
+	DROP1_AVX512(STORE, SOURCE, POS);                                \
+	POS(1);                                                          \
 	BLOCK_AVX512(STORE, SOURCE, (SI)(R8*1), (DI)(R12*1), Z23, Z21);  \
-	POS(2);                           \
+	POS(2);                                                          \
 	BLOCK_AVX512(STORE, SOURCE, (SI)(R10*1), (DI)(R12*2), Z27, Z25); \
-	POS(3);                           \
+	POS(3);                                                          \
 	BLOCK_AVX512(STORE, SOURCE, (SI)(R11*1), (DI)(R13*1), Z31, Z29)
 
 // EDGE_AVX512 does the last columns of a row, less than 64, whose bytes are in register x, and reads no line behind them, as what is masked away
@@ -652,7 +652,7 @@ end:
 	VPBROADCASTD dropoutArgs_block(BX), Z4; \
 	VPADDD Z4, Z11, Z11
 
-// DROPOUT_AVX512 is the body of a kernel. FROM_FOUR and FROM_ROW find its rows, POSES the factor of sums.
+// DROPOUT_AVX512 is the body of a kernel. FROM_FOUR and FROM_ROW find its rows, and POSES the factor of sums; SOURCE and POS are for DROP and EDGE.
 #define DROPOUT_AVX512(FROM_FOUR, FROM_ROW, SOURCE, POSES, POS) \
 	DROPOUT_BEGIN;                                         \
 	LEAQ (R12)(R12*2), R13;                                \
@@ -840,9 +840,9 @@ done: \
 	SPOT(2);                         \
 	SPOT(3);                         \
 	MOVQ dropoutArgs_places(BX), CX; \
-	FROM_PLACE_BEHIND(CX, 1, R8);    \
-	FROM_PLACE_BEHIND(CX, 2, R10);   \
-	FROM_PLACE_BEHIND(CX, 3, R11);   \
+	FROM_PLACE_BEHIND(1, R8);        \
+	FROM_PLACE_BEHIND(2, R10);       \
+	FROM_PLACE_BEHIND(3, R11);       \
 	PLACES_DONE(4)
 
 #define FROM_NEXT_PLACE \

@@ -21,7 +21,7 @@
 //
 //	0 to 3  words of counters           6 to 9  words of the second of two vectors of counters
 //	4, 5    in a round, for a moment    16 to 31  words of four vectors of counters, and 7 and 8 as 4 and 5 (Uniform, AVX-512)
-//	12, 13  constants (Uniform)         14, 15  multipliers
+//	12, 13  constants (Uniform)         14, 15  multipliers, and for a moment as all of 0 to 13 (Normal)
 
 #define KEY0(round) (fillArgs_keys+8*(round))(BX)
 #define KEY1(round) (fillArgs_keys+8*(round)+4)(BX)
@@ -64,9 +64,9 @@
 
 // NEXT_COUNTERS sets d to the vector of counters that comes a step behind c.
 #define NEXT_COUNTERS(c0, c1, c2, c3, d0, d1, d2, d3, step) \
-	VPADDQ   c0, step, d0;                      \
-	VMOVAPD  c1, d1;                            \
-	VMOVAPD  c2, d2;                            \
+	VPADDQ   c0, step, d0; \
+	VMOVAPD  c1, d1;       \
+	VMOVAPD  c2, d2;       \
 	VMOVAPD  c3, d3
 
 #define TWO_AVX2(round, c0, c1, c2, c3, d0, d1, d2, d3) \
@@ -79,11 +79,11 @@
 
 // WORDS counts two vectors, whose words it leaves in c2, c3, c0 and c1, and in d2, d3, d0 and d1.
 #define WORDS(TWO, c0, c1, c2, c3, d0, d1, d2, d3, v4, v14, v15) \
-	COUNTERS(c0, c1, c2, c3, v14, v15); \
-	VBROADCASTSD fillArgs_step(BX), v4; \
+	COUNTERS(c0, c1, c2, c3, v14, v15);                \
+	VBROADCASTSD fillArgs_step(BX), v4;                \
 	NEXT_COUNTERS(c0, c1, c2, c3, d0, d1, d2, d3, v4); \
-	VPADDQ   d0, v4, v4;                \
-	VMOVUPD  v4, fillArgs_counters(BX); \
+	VPADDQ   d0, v4, v4;                               \
+	VMOVUPD  v4, fillArgs_counters(BX);                \
 	ROUNDS(TWO, c0, c1, c2, c3, d0, d1, d2, d3)
 
 // UPPER has the upper half of each lane of x be that of b, whose lower half is 0.
@@ -190,7 +190,7 @@
 	VMOVUPS  odd1, (off+2*size)(DI); \
 	VMOVUPS  even1, (off+3*size)(DI)
 
-// POWER8 does a step of it for eight vectors p, whose z are in memory; TIMES8 is their product with z.
+// POWER8 does a step of the polynomial that QUOTIENT begins, for eight vectors p, whose z are in memory; TIMES8 is their product with z.
 
 #define POWER8(k, size, v0, v1, v2, v3, v4, v5, v6, v7, v8) \
 	VBROADCASTSD (logarithms_terms+8*k)(R13), v8;        \
@@ -221,124 +221,124 @@
 
 // AROUND ends SINCOS for vector i of those at AX, and is SIZED then.
 #define AROUND(TURN, NARROW, size, i, sin, cos, z, odd, even, v12, v13, v14, v15) \
-	VMOVUPD  (fillWork_x+size*i)(R8)(AX*1), v14;         \
-	VMOVUPD  (fillWork_angles+size*i)(R8)(AX*1), v15;    \
-	SUMS(v14, sin, cos, z, v15, v12, v13);               \
-	VMOVUPD  (fillWork_n+size*i)(R8)(AX*1), v14;         \
-	TURN(v14, sin, cos, v12, v13);                       \
-	VMOVUPD  (fillWork_s+size*i)(R8)(AX*1), v15;         \
+	VMOVUPD  (fillWork_x+size*i)(R8)(AX*1), v14;      \
+	VMOVUPD  (fillWork_angles+size*i)(R8)(AX*1), v15; \
+	SUMS(v14, sin, cos, z, v15, v12, v13);            \
+	VMOVUPD  (fillWork_n+size*i)(R8)(AX*1), v14;      \
+	TURN(v14, sin, cos, v12, v13);                    \
+	VMOVUPD  (fillWork_s+size*i)(R8)(AX*1), v15;      \
 	SIZED(NARROW, v15, sin, cos, v12, odd, even)
 
 // NORMAL is the body of a kernel. What eight pairs of vectors of words become goes through fillWork, step by step, and each step is done to all
 // of them, since there are too few registers for as much abreast. h are vectors of half the size, parts of v of the same numbers.
 #define NORMAL(TWO, UPPER, FLOAT, TURN, NARROW, size, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, h0, h1, h3, h4, h6, h7, h9, h10, h12, h13, h14, h15) \
-	MOVQ a+0(FP), BX; \
-	FILL_BEGIN; \
-	MOVQ fillArgs_work(BX), R8; \
+	MOVQ a+0(FP), BX;                                                         \
+	FILL_BEGIN;                                                               \
+	MOVQ fillArgs_work(BX), R8;                                               \
 group: \
-	XORL AX, AX; \
-	PCALIGN $32; \
+	XORL AX, AX;                                                              \
+	PCALIGN $32;                                                              \
 words: \
-	WORDS(TWO, v0, v1, v2, v3, v6, v7, v8, v9, v4, v14, v15); \
-	VMOVUPD v2, fillWork_x(R8)(AX*1); \
-	VMOVUPD v0, (fillWork_x+1*size)(R8)(AX*1); \
-	VMOVUPD v8, (fillWork_x+2*size)(R8)(AX*1); \
-	VMOVUPD v6, (fillWork_x+3*size)(R8)(AX*1); \
-	VMOVUPD v3, fillWork_angles(R8)(AX*1); \
-	VMOVUPD v1, (fillWork_angles+1*size)(R8)(AX*1); \
-	VMOVUPD v9, (fillWork_angles+2*size)(R8)(AX*1); \
-	VMOVUPD v7, (fillWork_angles+3*size)(R8)(AX*1); \
-	ADDQ $(4*size), AX; \
-	CMPQ AX, $(8*size); \
-	JLT  words; \
-	XORL AX, AX; \
-	PCALIGN $32; \
+	WORDS(TWO, v0, v1, v2, v3, v6, v7, v8, v9, v4, v14, v15);                 \
+	VMOVUPD v2, fillWork_x(R8)(AX*1);                                         \
+	VMOVUPD v0, (fillWork_x+1*size)(R8)(AX*1);                                \
+	VMOVUPD v8, (fillWork_x+2*size)(R8)(AX*1);                                \
+	VMOVUPD v6, (fillWork_x+3*size)(R8)(AX*1);                                \
+	VMOVUPD v3, fillWork_angles(R8)(AX*1);                                    \
+	VMOVUPD v1, (fillWork_angles+1*size)(R8)(AX*1);                           \
+	VMOVUPD v9, (fillWork_angles+2*size)(R8)(AX*1);                           \
+	VMOVUPD v7, (fillWork_angles+3*size)(R8)(AX*1);                           \
+	ADDQ $(4*size), AX;                                                       \
+	CMPQ AX, $(8*size);                                                       \
+	JLT  words;                                                               \
+	XORL AX, AX;                                                              \
+	PCALIGN $32;                                                              \
 quotient: \
-	VMOVUPD fillWork_x(R8)(AX*1), v0; \
-	REDUCE(UPPER, v0, v1, v2); \
-	QUOTIENT(v0, v2, v3, v4); \
-	VMOVUPD v0, fillWork_x(R8)(AX*1); \
-	VMOVUPD v1, fillWork_n(R8)(AX*1); \
-	VMOVUPD v2, fillWork_s(R8)(AX*1); \
-	VMOVUPD v3, fillWork_z(R8)(AX*1); \
-	ADDQ $size, AX; \
-	CMPQ AX, $(8*size); \
-	JLT  quotient; \
-	VMOVAPD v4, v0; \
-	VMOVAPD v4, v1; \
-	VMOVAPD v4, v2; \
-	VMOVAPD v4, v3; \
-	VMOVAPD v4, v5; \
-	VMOVAPD v4, v6; \
-	VMOVAPD v4, v7; \
-	POWER8(1, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(2, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(3, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(4, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(5, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(6, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(7, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(8, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(9, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	POWER8(10, size, v0, v1, v2, v3, v4, v5, v6, v7, v8); \
-	TIMES8(size, v0, v1, v2, v3, v4, v5, v6, v7); \
-	VMOVUPD v0, fillWork_z(R8); \
-	VMOVUPD v1, (fillWork_z+1*size)(R8); \
-	VMOVUPD v2, (fillWork_z+2*size)(R8); \
-	VMOVUPD v3, (fillWork_z+3*size)(R8); \
-	VMOVUPD v4, (fillWork_z+4*size)(R8); \
-	VMOVUPD v5, (fillWork_z+5*size)(R8); \
-	VMOVUPD v6, (fillWork_z+6*size)(R8); \
-	VMOVUPD v7, (fillWork_z+7*size)(R8); \
-	XORL AX, AX; \
-	PCALIGN $32; \
+	VMOVUPD fillWork_x(R8)(AX*1), v0;                                         \
+	REDUCE(UPPER, v0, v1, v2);                                                \
+	QUOTIENT(v0, v2, v3, v4);                                                 \
+	VMOVUPD v0, fillWork_x(R8)(AX*1);                                         \
+	VMOVUPD v1, fillWork_n(R8)(AX*1);                                         \
+	VMOVUPD v2, fillWork_s(R8)(AX*1);                                         \
+	VMOVUPD v3, fillWork_z(R8)(AX*1);                                         \
+	ADDQ $size, AX;                                                           \
+	CMPQ AX, $(8*size);                                                       \
+	JLT  quotient;                                                            \
+	VMOVAPD v4, v0;                                                           \
+	VMOVAPD v4, v1;                                                           \
+	VMOVAPD v4, v2;                                                           \
+	VMOVAPD v4, v3;                                                           \
+	VMOVAPD v4, v5;                                                           \
+	VMOVAPD v4, v6;                                                           \
+	VMOVAPD v4, v7;                                                           \
+	POWER8(1, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(2, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(3, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(4, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(5, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(6, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(7, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(8, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(9, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                      \
+	POWER8(10, size, v0, v1, v2, v3, v4, v5, v6, v7, v8);                     \
+	TIMES8(size, v0, v1, v2, v3, v4, v5, v6, v7);                             \
+	VMOVUPD v0, fillWork_z(R8);                                               \
+	VMOVUPD v1, (fillWork_z+1*size)(R8);                                      \
+	VMOVUPD v2, (fillWork_z+2*size)(R8);                                      \
+	VMOVUPD v3, (fillWork_z+3*size)(R8);                                      \
+	VMOVUPD v4, (fillWork_z+4*size)(R8);                                      \
+	VMOVUPD v5, (fillWork_z+5*size)(R8);                                      \
+	VMOVUPD v6, (fillWork_z+6*size)(R8);                                      \
+	VMOVUPD v7, (fillWork_z+7*size)(R8);                                      \
+	XORL AX, AX;                                                              \
+	PCALIGN $32;                                                              \
 root: \
-	VMOVUPD fillWork_x(R8)(AX*1), v0; \
-	VMOVUPD fillWork_n(R8)(AX*1), v1; \
-	VMOVUPD fillWork_s(R8)(AX*1), v2; \
-	VMOVUPD fillWork_z(R8)(AX*1), v4; \
-	ROOT(v0, v1, v2, v3, v4, v5, v6); \
-	VMOVUPD v6, fillWork_s(R8)(AX*1); \
-	VMOVUPD fillWork_angles(R8)(AX*1), v0; \
-	VPSLLQ  $32, v0, v0; \
-	QUARTERS(v0, v1, v2); \
-	FLOAT(v0, v2, v3); \
-	SQUARE(v0, v4, v5, v2, v3); \
-	VMOVUPD v0, fillWork_x(R8)(AX*1); \
-	VMOVUPD v1, fillWork_n(R8)(AX*1); \
-	VMOVUPD v4, fillWork_z(R8)(AX*1); \
-	VMOVUPD v5, fillWork_angles(R8)(AX*1); \
-	ADDQ $size, AX; \
-	CMPQ AX, $(8*size); \
-	JLT  root; \
-	XORL AX, AX; \
-	PCALIGN $32; \
+	VMOVUPD fillWork_x(R8)(AX*1), v0;                                         \
+	VMOVUPD fillWork_n(R8)(AX*1), v1;                                         \
+	VMOVUPD fillWork_s(R8)(AX*1), v2;                                         \
+	VMOVUPD fillWork_z(R8)(AX*1), v4;                                         \
+	ROOT(v0, v1, v2, v3, v4, v5, v6);                                         \
+	VMOVUPD v6, fillWork_s(R8)(AX*1);                                         \
+	VMOVUPD fillWork_angles(R8)(AX*1), v0;                                    \
+	VPSLLQ  $32, v0, v0;                                                      \
+	QUARTERS(v0, v1, v2);                                                     \
+	FLOAT(v0, v2, v3);                                                        \
+	SQUARE(v0, v4, v5, v2, v3);                                               \
+	VMOVUPD v0, fillWork_x(R8)(AX*1);                                         \
+	VMOVUPD v1, fillWork_n(R8)(AX*1);                                         \
+	VMOVUPD v4, fillWork_z(R8)(AX*1);                                         \
+	VMOVUPD v5, fillWork_angles(R8)(AX*1);                                    \
+	ADDQ $size, AX;                                                           \
+	CMPQ AX, $(8*size);                                                       \
+	JLT  root;                                                                \
+	XORL AX, AX;                                                              \
+	PCALIGN $32;                                                              \
 around: \
-	VMOVUPD fillWork_z(R8)(AX*1), v2; \
-	VMOVUPD (fillWork_z+1*size)(R8)(AX*1), v5; \
-	VMOVUPD (fillWork_z+2*size)(R8)(AX*1), v8; \
-	VMOVUPD (fillWork_z+3*size)(R8)(AX*1), v11; \
-	FIRST_TERMS(v0, v1); \
-	FIRST_TERMS(v3, v4); \
-	FIRST_TERMS(v6, v7); \
-	FIRST_TERMS(v9, v10); \
-	TERM4(1, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13); \
-	TERM4(2, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13); \
-	TERM4(3, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13); \
-	TERM4(4, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13); \
-	TERM4(5, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13); \
-	TERM4(6, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13); \
-	TERM4(7, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13); \
-	AROUND(TURN, NARROW, size, 0, v0, v1, v2, h0, h1, v12, v13, v14, v15); \
-	AROUND(TURN, NARROW, size, 1, v3, v4, v5, h3, h4, v12, v13, v14, v15); \
-	AROUND(TURN, NARROW, size, 2, v6, v7, v8, h6, h7, v12, v13, v14, v15); \
+	VMOVUPD fillWork_z(R8)(AX*1), v2;                                         \
+	VMOVUPD (fillWork_z+1*size)(R8)(AX*1), v5;                                \
+	VMOVUPD (fillWork_z+2*size)(R8)(AX*1), v8;                                \
+	VMOVUPD (fillWork_z+3*size)(R8)(AX*1), v11;                               \
+	FIRST_TERMS(v0, v1);                                                      \
+	FIRST_TERMS(v3, v4);                                                      \
+	FIRST_TERMS(v6, v7);                                                      \
+	FIRST_TERMS(v9, v10);                                                     \
+	TERM4(1, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13);     \
+	TERM4(2, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13);     \
+	TERM4(3, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13);     \
+	TERM4(4, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13);     \
+	TERM4(5, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13);     \
+	TERM4(6, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13);     \
+	TERM4(7, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13);     \
+	AROUND(TURN, NARROW, size, 0, v0, v1, v2, h0, h1, v12, v13, v14, v15);    \
+	AROUND(TURN, NARROW, size, 1, v3, v4, v5, h3, h4, v12, v13, v14, v15);    \
+	AROUND(TURN, NARROW, size, 2, v6, v7, v8, h6, h7, v12, v13, v14, v15);    \
 	AROUND(TURN, NARROW, size, 3, v9, v10, v11, h9, h10, v12, v13, v14, v15); \
-	MINGLE(size/2, 0, h0, h1, h3, h4, h12, h13, h14, h15); \
-	MINGLE(size/2, 2*size, h6, h7, h9, h10, h12, h13, h14, h15); \
-	ADDQ $(4*size), DI; \
-	ADDQ $(4*size), AX; \
-	CMPQ AX, $(8*size); \
-	JLT  around; \
+	MINGLE(size/2, 0, h0, h1, h3, h4, h12, h13, h14, h15);                    \
+	MINGLE(size/2, 2*size, h6, h7, h9, h10, h12, h13, h14, h15);              \
+	ADDQ $(4*size), DI;                                                       \
+	ADDQ $(4*size), AX;                                                       \
+	CMPQ AX, $(8*size);                                                       \
+	JLT  around;                                                              \
 	FILL_END(0, group)
 
 // func uniformAVX2(a *fillArgs)

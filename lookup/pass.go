@@ -359,12 +359,13 @@ const (
 	maxMaskCols = min(math.MaxInt, 1<<36)
 )
 
-// forwardPart does a range of rows. Where there is more than one step to do, and no kernel that does them all, as there may be for sums with
-// positions that are dropped, it takes pieces of them, which are done while they are in cache: in their place, or of a result that is too large for the caches
-// in a scratch, from where the last step writes them past the caches. While dropout works out its masks, the rows of the
-// table that the next piece needs are fetched. Times with dropout over those without, of 50,257 x 768, scaled, with AVX-512
-// on a crowded Zen 4, medians of 81 by the clock of the thread: where pieces are dropped in their place or in the scratch,
-// which is then copied; with rows fetched; with dropout that writes past the caches; and with both.
+// forwardPart does a range of rows. Where there is more than one step to do, and no kernel that does them all, as there may
+// be for sums with positions that are dropped, it takes pieces of them, which are done while they are in cache: in their
+// place, or of a result that is too large for the caches in a scratch, from where the last step writes them past the caches.
+// While dropout works out its masks, the rows of the table that the next piece needs are fetched. Times with dropout over
+// those without, of 50,257 x 768, scaled, with AVX-512 on a crowded Zen 4, medians of 81 by the clock of the thread: where
+// pieces are dropped in their place or in the scratch, which is then copied; with rows fetched; with dropout that writes past
+// the caches; and with both.
 //
 //	uniform ids  2,048  1.41  1.18              Zipf ids  2,048  1.69  1.34
 //	             6,144  1.77  1.47  1.39  1.29            6,144  2.16  1.96  1.65  1.50

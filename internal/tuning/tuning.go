@@ -304,7 +304,7 @@ var WideBytes = 8 << 20
 // small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or
 // four, or what NearBytes says; with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three
 // times CachedBagBytes, or what NearBytes says; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches
-// a line at a time. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 did it then (hasEnds, shortTail and avx512Pays
+// a line at a time. FewElements is about few rows. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 did it then (hasEnds, shortTail and avx512Pays
 // of package rowvec have what it does since) and so, medians of 21 interleaved rounds; where there is an S, gathers and Embed write past the caches:
 //
 //	    table, ids                 gather      scatter-add embed
@@ -608,7 +608,7 @@ var NormRows = ofIntel(4, 0)
 //	  500,000 x 128   0.67 0.95|1.13 1.32 1.53 1.68      0.76 0.69| -  0.63  -  0.61
 //	  100,000 x 256   0.83|1.11 1.21 1.27 1.31 1.35      0.79|0.73  -  0.77  -  0.76
 //	   50,257 x 768  |1.02 1.22 1.36 1.37 1.38 1.49     |0.87 0.88  -  1.09  -  0.97
-var FewElements = ofIntel(0, 512)
+var FewElements = ofMaker(512, 0, 0)
 
 // ofIntel returns the constant for processors of Intel's, or that for others.
 func ofIntel(intel, others int) int {
