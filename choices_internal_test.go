@@ -94,6 +94,7 @@ func TestMaximaAVX512(t *testing.T) {
 
 func TestCopiesAVX512(t *testing.T) {
 	isatest.Tune(t, &tuning.CopyElements, 512)
+	isatest.Tune(t, &tuning.CopyUneven, true)
 	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct {
 			elements, cols int
@@ -102,8 +103,11 @@ func TestCopiesAVX512(t *testing.T) {
 			{511, 511, 0}, {512, 512, 0}, {513, 513, byWhole}, {512, 64, 0}, {576, 64, byWhole},
 			{600, 15, 0}, {576, 16, byWhole}, {595, 17, byWhole}, // copyColumns
 		} {
-			if got, want := copies512(c.elements, c.cols), c.by&w != 0; got != want {
-				t.Errorf("%+v: %v, want %v", c, got, want)
+			for _, uneven := range []bool{true, false} {
+				tuning.CopyUneven = uneven
+				if got, want := copies512(c.elements, c.cols), c.by&w != 0 && (uneven || c.cols%16 == 0); got != want {
+					t.Errorf("%+v, uneven ones %v: %v, want %v", c, uneven, got, want)
+				}
 			}
 		}
 	})
@@ -123,7 +127,8 @@ func TestFewAtOnce(t *testing.T) {
 			by         way
 		}{
 			{2, 256, byAVX2 | byWhole}, {2, 257, 0}, {4, 96, byAVX2 | byWhole}, {4, 97, byWhole}, {8, 16, byAVX2 | byWhole}, {8, 17, byWhole},
-			{9, 8, byWhole}, {16, 1, byWhole}, {4, 128, byWhole}, {4, 129, 0}, {8, 64, byWhole}, {8, 65, 0}, {16, 32, byWhole}, {16, 33, 0},
+			{9, 8, byWhole}, {16, 1, byWhole}, {4, 128, byWhole}, {4, 129, 0}, {8, 64, byWhole}, {8, 63, byWhole}, {8, 65, 0}, {16, 32, byWhole}, {16, 33, 0},
+			{16, 48, byWhole}, {12, 64, byWhole}, {13, 64, 0}, {3, 256, byWhole}, {3, 272, 0}, // whole lines
 		} {
 			if got, want := fewAtOnce(c.rows, c.cols), c.by&w != 0; got != want {
 				t.Errorf("%d rows of %d: %v, want %v", c.rows, c.cols, got, want)

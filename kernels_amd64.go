@@ -364,7 +364,7 @@ func copyRow(dst, src *float32, n, size int) {
 
 // copies512 reports whether so many elements of rows of so many columns are to be copied with AVX-512.
 func copies512(elements, cols int) bool {
-	return fullWidth() && elements > tuning.CopyElements && cols >= copyColumns
+	return fullWidth() && elements > tuning.CopyElements && cols >= copyColumns && (tuning.CopyUneven || cols%copyColumns == 0)
 }
 
 // copyColumns is a vector of AVX-512, the end of which COPY_ROW has stand at the end of the row.

@@ -541,7 +541,11 @@ func fetchFew[I ID](table *Matrix, ids []I) {
 // that Zen 3, and up to 1.2 times on a Zen 5.
 func fewAtOnce(rows, cols int) bool {
 	if fullWidth() {
-		return rows*cols <= tuning.FewElements
+		most := tuning.FewElements
+		if cols%(cacheLine/4) == 0 {
+			most += most / 2
+		}
+		return rows*cols <= most
 	}
 	return isa.Active() == isa.AVX2 && rows*(fewAheadColumns+cols) <= fewAhead
 }

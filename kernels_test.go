@@ -253,6 +253,7 @@ func alignedAt(shift int) func() allocator {
 func lowerWide(t testing.TB) {
 	isatest.Tune(t, &tuning.WideBytes, 0)
 	isatest.Tune(t, &tuning.CopyElements, 0)
+	isatest.Tune(t, &tuning.CopyUneven, true)
 	isatest.Tune(t, &tuning.Halves, false)
 }
 

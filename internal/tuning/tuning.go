@@ -569,8 +569,9 @@ var WrittenBytes = ofIntel(512<<10, math.MaxInt)
 //	   50,257 x 4,008   2,048   1720 1490   1707 1488   2144 1909
 var StreamUneven = isa.Intel()
 
-// CopyElements is how many elements of one row, or of up to 16, are copied with AVX2 at most by processors of Intel's; AVX-512 has more.
-// On a Xeon, ns per row with the one and the other, fresh ids in one call after the other, and at last the same ones:
+// CopyElements is how many elements of one row, or of up to 16, are copied with AVX2 at most where AVX-512 is not in halves; AVX-512 has more, and
+// but for CopyUneven whole lines alone. On a Xeon, ns per row with the one and the other, fresh ids in one call after the other, and at last the
+// same ones:
 //
 //	ids                    1        2        4        8        16
 //	  400,000 x 300  411 411  250 252  189 189  163  161  164 140
@@ -578,7 +579,23 @@ var StreamUneven = isa.Intel()
 //	   50,257 x 768  449 418  308 293  251 230  316  260  290 274
 //	   50,257 x 2048 938 827  786 674  953 863 1107 1050  962 939
 //	    1,000 x 768                              45   38
-var CopyElements = ofIntel(512, math.MaxInt)
+//
+// On a Zen 5, times of AVX-512 over those of AVX2 for 1, 2, 4, 8 and 16 ids, fresh ones and the same ones over and over, medians of 41 interleaved
+// rounds:
+//
+//	1,000,000 x 16   0.97 0.99 0.97 1.01 1.02    0.99 1.01 0.97 0.90 0.89
+//	1,000,000 x 32   1.00 1.01 1.00 0.99 1.00    0.98 0.98 0.94 0.90 0.85
+//	   50,257 x 64   0.96 0.95 1.01 1.00 0.99    0.97 0.96 0.92 0.90 0.93
+//	  500,000 x 128  0.94 0.85 1.01 1.00 1.02    0.93 0.92 0.85 0.91 0.89
+//	  100,000 x 256  1.04 0.94 1.00 0.93 0.90    0.86 0.88 0.87 0.84 0.79
+//	   50,257 x 768  0.97 0.96 0.91 1.00 0.88    0.72 0.83 0.94 0.86 1.02
+//	   50,257 x 2048 0.99 0.96 0.92 0.97 0.96    0.85 0.84 1.00 0.96 1.00
+//	  400,000 x 300  0.90 0.99 0.96 1.01 1.06    0.86 0.98 1.05 1.00 1.01
+//	   50,257 x 1000 0.98 0.94 0.96 0.94 0.91    1.25 1.32 0.97 1.03 1.06
+var (
+	CopyElements = ofMaker(0, 512, math.MaxInt)
+	CopyUneven   = isa.Intel()
+)
 
 // RootColumns is the number of columns up to which a table that sits in cache is updated with AVX2 by Adagrad and Adam, on processors of
 // Intel's, whose roots and quotients of 16 lanes take as long as twice those of 8. On a Xeon, 1,000 rows, ns per row with AVX-512 and so:
@@ -593,10 +610,10 @@ var RootColumns = ofIntel(100, 0)
 // 768 and 4,096 columns 108 91.5, 122 98.0, 213 175, 801 649; of 768 columns two 185 146, three 183 140, four 81.4 82.3.
 var NormRows = ofIntel(4, 0)
 
-// FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch where AVX-512 is not in halves,
-// since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen 5, times of 2, 4, 6, 8, 12 and
-// 16 ids without it over those with it, fresh ones, the middle of two runs, medians of 41 interleaved rounds, and the same ones over and over;
-// the bar is behind the last of those that go without it. Elsewhere it was not measured.
+// FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch where AVX-512 is not in halves, and
+// half as many again of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen
+// 5, times of 2, 4, 6, 8, 12 and 16 ids without it over those with it, copied with AVX2, fresh ones, the middle of two runs, medians of 41
+// interleaved rounds, and the same ones over and over; the bar is behind FewElements. Elsewhere it was not measured.
 //
 //	table             fresh ids                          the same ids
 //	   50,257 x 8     0.76 0.73 0.83 0.83 0.79 0.78      0.76 0.70  -  0.69  -  0.69
@@ -608,6 +625,10 @@ var NormRows = ofIntel(4, 0)
 //	  500,000 x 128   0.67 0.95|1.13 1.32 1.53 1.68      0.76 0.69| -  0.63  -  0.61
 //	  100,000 x 256   0.83|1.11 1.21 1.27 1.31 1.35      0.79|0.73  -  0.77  -  0.76
 //	   50,257 x 768  |1.02 1.22 1.36 1.37 1.38 1.49     |0.87 0.88  -  1.09  -  0.97
+//
+// Copied with AVX-512, fresh ids have 0.97 to 1.01 there for 12 and 16 of 1,000,000 x 48, 0.94 and 0.97 for 12 of x 64, but 1.19 and 1.00 for 16;
+// 0.98 to 1.03 for 6 of 128, but 1.30 and 1.38 for 8; 0.92 and 0.95 for 4 of 192, but 1.15 and 1.18 for 6; 0.97 for 3 of 256, and 0.99 and 0.97 for
+// 4, but 1.16 and 1.19 for 6. Uneven ones of as many elements, which AVX2 copies, have 1.01 to 1.13 (of 60, 100 and 150 columns).
 var FewElements = ofMaker(512, 0, 0)
 
 // ofIntel returns the constant for processors of Intel's, or that for others.
@@ -668,7 +689,7 @@ func Lower() (undo func()) {
 	keys, passes := SharedKeys, PassElements
 	abreastStream, abreast, ids, inOrder := AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes
 	narrow, narrowIDs := NarrowAbreastColumns, NarrowAbreastIDs
-	written, uneven, copies, roots, norms := WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows
+	written, uneven, copies, unevenCopies, roots, norms := WrittenBytes, StreamUneven, CopyElements, CopyUneven, RootColumns, NormRows
 	InOrderLines, LeftToRight = !InOrderLines, !LeftToRight
 	StreamBytes, ParallelElements, ParallelRotaryElements = 0, 0, 0
 	ParallelProducts, ScreenedQueries, SearchRows, CachedBagBytes = 0, 1, 48, 0
@@ -676,7 +697,7 @@ func Lower() (undo func()) {
 	SharedKeys, PassElements = 1, 0
 	AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = 319, 319, 1, 0 // fewer columns are no long rows to the assembly
 	NarrowAbreastColumns, NarrowAbreastIDs = 255, 1                                 // likewise
-	WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = 0, true, 0, 0, 0
+	WrittenBytes, StreamUneven, CopyElements, CopyUneven, RootColumns, NormRows = 0, true, 0, true, 0, 0
 	return func() {
 		InOrderLines, LeftToRight = !InOrderLines, !LeftToRight
 		StreamBytes, ParallelElements, ParallelRotaryElements = stream, parallel, rotary
@@ -685,6 +706,6 @@ func Lower() (undo func()) {
 		Halves, SharedKeys, PassElements = halves, keys, passes
 		AbreastStreamColumns, AbreastColumns, AbreastIDs, InOrderBytes = abreastStream, abreast, ids, inOrder
 		NarrowAbreastColumns, NarrowAbreastIDs = narrow, narrowIDs
-		WrittenBytes, StreamUneven, CopyElements, RootColumns, NormRows = written, uneven, copies, roots, norms
+		WrittenBytes, StreamUneven, CopyElements, CopyUneven, RootColumns, NormRows = written, uneven, copies, unevenCopies, roots, norms
 	}
 }
