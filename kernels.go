@@ -9,6 +9,7 @@ import (
 	"github.com/rowvec/rowvec/internal/isa"
 	"github.com/rowvec/rowvec/internal/pages"
 	"github.com/rowvec/rowvec/internal/race"
+	"github.com/rowvec/rowvec/internal/tuning"
 	"github.com/rowvec/rowvec/kernels"
 )
 
@@ -114,7 +115,8 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 			}
 		}
 	}
-	if len(ids) > 1 && len(ids) <= fewIDs && gatherFew(&dst, &table, ids) {
+	if n := len(ids); n > 1 && (n <= fewIDs && gatherFew[I, [fewIDs]*float32](&dst, &table, ids) ||
+		n > fewIDs && n <= tuning.SeveralIDs && dst.Cols <= severalColumns && gatherFew[I, [severalIDs]*float32](&dst, &table, ids)) {
 		return nil
 	}
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
@@ -136,16 +138,23 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 //	1,000,000 x 8       533   393    242   185    157   107    112    82     81    65     61    52
 //	1,000,000 x 128     654   473    342   245    197   146    180   144    134   111    104    98
 //	   50,257 x 768     724   567    467   392    394   330    313   293    289   273    270   263
-const fewIDs = 16
+//
+// Of severalColumns and less it is up to tuning.SeveralIDs, no more than severalIDs.
+const (
+	fewIDs         = 16
+	severalIDs     = 32
+	severalColumns = 64
+)
 
 // gatherFew copies rows so if all is plainly in order and they are no more than a chunk together, and reports whether
-// it has. What is checked of an id is what is copied by, since another goroutine may change it.
-func gatherFew[I ID](dst, table *Matrix, ids []I) bool {
+// it has. What is checked of an id is what is copied by, since another goroutine may change it. R has room for all rows, and no
+// more than it takes, since it has to be cleared.
+func gatherFew[I ID, R [fewIDs]*float32 | [severalIDs]*float32](dst, table *Matrix, ids []I) bool {
 	cols := table.Cols
 	if dst.Rows != len(ids) || dst.Cols != cols || cols <= 0 || cols > chunkElements/fewIDs || !fits(dst) || !fits(table) {
 		return false
 	}
-	var rows [fewIDs]*float32
+	var rows R
 	for i, id := range ids {
 		if uint64(id) >= uint64(table.Rows) {
 			return false
@@ -162,7 +171,7 @@ func gatherFew[I ID](dst, table *Matrix, ids []I) bool {
 	if !cached(table) {
 		fetchFew(table, ids)
 	}
-	copyFew(dst, rows[:len(ids)])
+	copyFew(dst, unsafe.Slice(&rows[0], len(ids)))
 	return true
 }
 

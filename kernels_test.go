@@ -308,6 +308,38 @@ func TestEveryDim(t *testing.T) {
 	})
 }
 
+// TestFewRows has lookups of so few rows that Gather may copy them by itself, and of one more than that, of tables that are prefetched and not.
+func TestFewRows(t *testing.T) {
+	lowerWide(t)
+	isatest.Tune(t, &tuning.SeveralIDs, 32)
+	rng := rand.New(rand.NewPCG(7, 35))
+	isatest.Each(t, func(t *testing.T) {
+		few := func() {
+			for n := 1; n <= 33; n++ {
+				for _, dim := range []int{1, 7, 8, 16, 30, 48, 63, 64, 65} {
+					table, dst := matrix(heap(), rng, 40, dim, n%3), matrix(heap(), rng, n, dim, n%2)
+					want, ids := clone(dst), make([]int64, n)
+					for i := range ids {
+						ids[i] = rng.Int64N(40)
+						copy(want.Row(i), table.Row(int(ids[i])))
+					}
+					if err := rowvec.Gather(dst, table, ids); err != nil {
+						t.Fatal(err)
+					}
+					if d := diff(dst.Data, want.Data, true); d != "" {
+						t.Fatalf("%d x %d: %s", n, dim, d)
+					}
+				}
+			}
+		}
+		few()
+		t.Run("prefetched", func(t *testing.T) {
+			prefetchAll(t)
+			few()
+		})
+	})
+}
+
 // TestEveryDimPrefetched is TestEveryDim with tables of which rows are prefetched, and of updates too: n is more than that looks
 // ahead. Behind dims there are as many blocks as kernels do without a loop, and more, and rows that come abreast, with their states where
 // there is no gap.

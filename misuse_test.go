@@ -172,10 +172,10 @@ func refused[C interface{ memory() [][]float32 }](t *testing.T, c C, run func(C)
 	}
 }
 
-// TestFewRowsMisuse is about lookups of one row and of three, which Gather does by itself where nothing is wrong.
+// TestFewRowsMisuse is about lookups of one row, of three and of 20, which Gather does by itself where nothing is wrong.
 func TestFewRowsMisuse(t *testing.T) {
 	isatest.Each(t, func(t *testing.T) {
-		for _, n := range []int{1, 3} {
+		for _, n := range []int{1, 3, 20} {
 			fewRowsMisuse[int32](t, n)
 			fewRowsMisuse[uint64](t, n)
 		}
@@ -185,13 +185,13 @@ func TestFewRowsMisuse(t *testing.T) {
 func fewRowsMisuse[I rowvec.ID](t *testing.T, n int) {
 	t.Helper()
 	const cols = 4
-	memory := make([]float32, 64)
+	memory := make([]float32, 192)
 	at := func(row int) rowvec.Matrix {
 		return rowvec.Matrix{Rows: n, Cols: cols, Data: memory[cols*row:], Stride: cols}
 	}
 	table := rowvec.Matrix{Rows: 5, Cols: cols, Data: memory[:5*cols], Stride: cols}
 	ids := unsafe.Slice((*I)(unsafe.Pointer(&memory[32])), n)
-	last := cols * (10 + n - 1)
+	last := cols * (20 + n - 1)
 	var overlap *rowvec.OverlapError
 	var shape *rowvec.ShapeError
 	var index *rowvec.IndexError
@@ -201,17 +201,17 @@ func fewRowsMisuse[I rowvec.ID](t *testing.T, n int) {
 		id   I
 		want any
 	}{
-		{"apart", at(10), 2, nil},
+		{"apart", at(20), 2, nil},
 		{"its own row", at(2), 2, &overlap},
 		{"another row", at(4), 2, &overlap},
 		{"ids", at(8), 2, &overlap},
 		{"last id", rowvec.Matrix{Rows: n, Cols: cols, Data: memory[32+(n-1)*int(unsafe.Sizeof(ids[0]))/4:], Stride: cols}, 2, &overlap},
-		{"no such row", at(10), 5, &index},
-		{"far beyond", at(10), math.MaxInt32, &index},
-		{"too narrow", rowvec.Matrix{Rows: n, Cols: cols - 1, Data: memory[40:], Stride: cols}, 2, &shape},
-		{"no room", rowvec.Matrix{Rows: n, Cols: cols, Data: memory[40 : last+3], Stride: cols}, 2, &shape},
-		{"narrow stride", rowvec.Matrix{Rows: n, Cols: cols, Data: memory[40:], Stride: cols - 1}, 2, &shape},
-		{"one row more", rowvec.Matrix{Rows: n + 1, Cols: cols, Data: memory[40:], Stride: cols}, 2, &shape},
+		{"no such row", at(20), 5, &index},
+		{"far beyond", at(20), math.MaxInt32, &index},
+		{"too narrow", rowvec.Matrix{Rows: n, Cols: cols - 1, Data: memory[80:], Stride: cols}, 2, &shape},
+		{"no room", rowvec.Matrix{Rows: n, Cols: cols, Data: memory[80 : last+3], Stride: cols}, 2, &shape},
+		{"narrow stride", rowvec.Matrix{Rows: n, Cols: cols, Data: memory[80:], Stride: cols - 1}, 2, &shape},
+		{"one row more", rowvec.Matrix{Rows: n + 1, Cols: cols, Data: memory[80:], Stride: cols}, 2, &shape},
 		{"no row", rowvec.Matrix{}, 2, &shape},
 	} {
 		for i := range memory {

@@ -610,6 +610,31 @@ var RootColumns = ofIntel(100, 0)
 // 768 and 4,096 columns 108 91.5, 122 98.0, 213 175, 801 649; of 768 columns two 185 146, three 183 140, four 81.4 82.3.
 var NormRows = ofIntel(4, 0)
 
+// SeveralIDs is up to how many rows of 64 columns and less rowvec.Gather copies without what a kernel costs to set up, at most 32. On a Zen 5, times
+// of that over those of the kernel for 17, 20, 24 and 32 ids, the same ones over and over, and fresh ones, medians of 41 interleaved rounds,
+// AVX-512:
+//
+//	    1,000 x 8     0.65 0.69 0.74 0.85    0.69 0.72 0.80 0.88
+//	4,000,000 x 8     0.48 0.50 0.70 0.59    0.88 0.88 0.93 0.98
+//	4,000,000 x 16    0.49 0.50 0.53 0.58    0.92 0.93 0.95 0.97
+//	1,000,000 x 30    0.61 0.89 0.93 1.14    0.96 1.01 1.03 1.10
+//	1,000,000 x 32    0.46 0.48 0.50 0.90    0.86 0.95 0.94 0.99
+//	    1,000 x 64    0.74 0.89 0.79 0.86    0.79 0.82 0.86 0.93
+//	   50,257 x 64    0.80 0.79 0.83 0.89    0.89 0.93 0.91 0.95
+//	1,000,000 x 64    0.81 0.83 0.82 0.92    0.99 0.99 0.99 1.00
+//
+// and AVX2, which stands for others:
+//
+//	    1,000 x 8     0.67 0.73 0.76 0.88    0.70 0.73 0.79 0.89
+//	4,000,000 x 16    0.82 0.85 0.92 1.03    0.98 0.98 0.99 1.07
+//	1,000,000 x 30    0.84 0.92 0.93 1.21    1.00 0.92 0.88 0.98
+//	1,000,000 x 48    0.88 0.93 0.99 1.18    0.98 1.00 0.95 0.92
+//	   50,257 x 64    0.84 0.89 0.98 1.03    0.92 0.94 1.03 1.10
+//
+// Longer rows lose: 17, 24 and 32 ids of 500,000 x 128 0.83, 1.02 and 1.11, of 100,000 x 256 0.88, 1.25 and 1.36. Addresses of rows have arrays of
+// two sizes, since they have to be cleared: two ids took 1.09 to 1.18 times as long with one for 64 alone, and take 1.01 to 1.06 times so.
+var SeveralIDs = ofMaker(32, 24, 24)
+
 // FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch where AVX-512 is not in halves, and
 // half as many again of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen
 // 5, times of 2, 4, 6, 8, 12 and 16 ids without it over those with it, copied with AVX2, fresh ones, the middle of two runs, medians of 41
