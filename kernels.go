@@ -116,7 +116,7 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 		}
 	}
 	if n := len(ids); n > 1 && (n <= fewIDs && gatherFew[I, [fewIDs]*float32](&dst, &table, ids) ||
-		n > fewIDs && n <= tuning.SeveralIDs && dst.Cols <= severalColumns && gatherFew[I, [severalIDs]*float32](&dst, &table, ids)) {
+		n <= tuning.SeveralIDs && dst.Cols <= severalColumns && gatherFew[I, [severalIDs]*float32](&dst, &table, ids)) {
 		return nil
 	}
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
