@@ -30,8 +30,9 @@ func (a *dropoutArgs) avx512() bool {
 //	10,000 x 64   2,048     0.84 0.75    50,257 x 256    8,192, Zipf  0.89 0.71    49,990 x 772   8,192        0.87 0.75
 //	                                     50,257 x 300   16,384        0.83 0.75     9,000 x 4,096   512        0.71 0.91
 //
-// The former all had rows fetched 4 ahead, the latter as many as below. Shorter rows than sumColumns gain less with AVX-512, of 1,000 x 8 to 10,000 x 32
-// 0.76 to 0.95 of the time, and in no cache lose: of 1,000,000 x 8 to x 48 0.98 to 1.75. On a Xeon it was not measured, nor AVX-512 in halves.
+// The former all had rows fetched 4 ahead, the latter as many as below. Shorter rows than sumColumns gain less with AVX-512, of 1,000 x 8 to
+// 10,000 x 32 0.76 to 0.95 of the time, and in no cache lose: of 1,000,000 x 8 to x 48 0.98 to 1.75. On a Xeon it was not measured, nor AVX-512 in
+// halves.
 func dropsSums(cols int) bool {
 	return isa.Active() != isa.Portable && cols <= chunkElements && (isa.Active() != isa.AVX512 || cols >= sumColumns)
 }

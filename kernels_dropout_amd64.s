@@ -468,16 +468,17 @@ done: \
 #define NO_POSES
 #define NO_POS(i)
 
-// Rows of src, and of positions, by lists of their numbers, of which one is at CX. SPOT has how far row number i of positions is from the first of src.
+// Rows of src, and of positions, by lists of their numbers, of which one is at CX. SPOT has how far row number i of positions is from the first
+// of src.
 
 #define PLACE(i, stride, row) \
 	MOVQ  (8*(i))(CX), row; \
 	IMULQ stride(BX), row
 
 #define SPOT(i) \
-	PLACE(i, dropoutArgs_posStride, AX); \
-	ADDQ dropoutArgs_positions(BX), AX;      \
-	SUBQ SI, AX;                             \
+	PLACE(i, dropoutArgs_posStride, AX);  \
+	ADDQ dropoutArgs_positions(BX), AX;   \
+	SUBQ SI, AX;                          \
 	MOVQ AX, (dropoutArgs_apart+8*(i))(BX)
 
 #define FROM_PLACE \
@@ -613,8 +614,8 @@ TEXT ·dropoutSumsAVX2(SB), NOSPLIT, $0-8
 	POS(3);                                                          \
 	BLOCK_AVX512(STORE, SOURCE, (SI)(R11*1), (DI)(R13*1), Z31, Z29)
 
-// EDGE_AVX512 does the last columns of a row, less than 64, whose bytes are in register x, and reads no line behind them, as what is masked away
-// would be too; EDGES_AVX512 sets the masks.
+// EDGE_AVX512 does the last columns of a row, less than 64, whose bytes are in register x, and no vector behind them: its line would be read, though
+// all of it is masked away. EDGES_AVX512 sets the masks.
 #define EDGE_AVX512(SOURCE, from, to, x, end) \
 	VPCMPUB $5, Z13, x, K4, K1;              \
 	SOURCE(0, from, (SI)(AX*1), K1, Z4);     \
@@ -652,7 +653,8 @@ end:
 	VPBROADCASTD dropoutArgs_block(BX), Z4; \
 	VPADDD Z4, Z11, Z11
 
-// DROPOUT_AVX512 is the body of a kernel. FROM_FOUR and FROM_ROW find its rows, and POSES the factor of sums; SOURCE and POS are for DROP and EDGE.
+// DROPOUT_AVX512 is the body of a kernel. FROM_FOUR and FROM_ROW find its rows, and POSES the factor of sums; SOURCE and POS are for DROP and
+// EDGE.
 #define DROPOUT_AVX512(FROM_FOUR, FROM_ROW, SOURCE, POSES, POS) \
 	DROPOUT_BEGIN;                                         \
 	LEAQ (R12)(R12*2), R13;                                \
