@@ -580,18 +580,18 @@ var StreamUneven = isa.Intel()
 //	   50,257 x 2048 938 827  786 674  953 863 1107 1050  962 939
 //	    1,000 x 768                              45   38
 //
-// On a Zen 5, times of AVX-512 over those of AVX2 for 1, 2, 4, 8 and 16 ids, fresh ones and the same ones over and over, medians of 41 interleaved
-// rounds:
+// On a Zen 5, times of AVX-512 over those of AVX2 for 1, 2, 4, 8 and 16 ids, all of them fresh, and the same ones over and over, medians of 31 and 41
+// interleaved rounds:
 //
-//	1,000,000 x 16   0.97 0.99 0.97 1.01 1.02    0.99 1.01 0.97 0.90 0.89
-//	1,000,000 x 32   1.00 1.01 1.00 0.99 1.00    0.98 0.98 0.94 0.90 0.85
-//	   50,257 x 64   0.96 0.95 1.01 1.00 0.99    0.97 0.96 0.92 0.90 0.93
-//	  500,000 x 128  0.94 0.85 1.01 1.00 1.02    0.93 0.92 0.85 0.91 0.89
-//	  100,000 x 256  1.04 0.94 1.00 0.93 0.90    0.86 0.88 0.87 0.84 0.79
-//	   50,257 x 768  0.97 0.96 0.91 1.00 0.88    0.72 0.83 0.94 0.86 1.02
-//	   50,257 x 2048 0.99 0.96 0.92 0.97 0.96    0.85 0.84 1.00 0.96 1.00
-//	  400,000 x 300  0.90 0.99 0.96 1.01 1.06    0.86 0.98 1.05 1.00 1.01
-//	   50,257 x 1000 0.98 0.94 0.96 0.94 0.91    1.25 1.32 0.97 1.03 1.06
+//	1,000,000 x 16   1.00 0.98 1.00 1.02 1.00    0.99 1.01 0.97 0.90 0.89
+//	1,000,000 x 32   1.00 1.01 1.00 1.00 0.96    0.98 0.98 0.94 0.90 0.85
+//	   50,257 x 64   0.97 0.96 1.01 0.95 0.98    0.97 0.96 0.92 0.90 0.93
+//	  500,000 x 128  0.95 1.00 0.98 0.97 0.96    0.93 0.92 0.85 0.91 0.89
+//	  100,000 x 256  1.00 1.01 0.97 0.93 0.93    0.86 0.88 0.87 0.84 0.79
+//	   50,257 x 768  0.96 0.91 0.93 0.91 0.93    0.72 0.83 0.94 0.86 1.02
+//	   50,257 x 2048 0.99 0.94 0.97 0.95 0.96    0.85 0.84 1.00 0.96 1.00
+//	  400,000 x 300  0.70 0.95 0.98 0.99 1.03    0.86 0.98 1.05 1.00 1.01
+//	   50,257 x 1000 0.89 0.94 0.94 0.93 0.93    1.25 1.32 0.97 1.03 1.06
 var (
 	CopyElements = ofMaker(0, 512, math.MaxInt)
 	CopyUneven   = isa.Intel()
@@ -611,25 +611,25 @@ var RootColumns = ofIntel(100, 0)
 var NormRows = ofIntel(4, 0)
 
 // SeveralIDs is up to how many rows of 64 columns and less rowvec.Gather copies without what a kernel costs to set up, at most 32. On a Zen 5, times
-// of that over those of the kernel for 17, 20, 24 and 32 ids, the same ones over and over, and fresh ones, medians of 41 interleaved rounds,
-// AVX-512:
+// of that over those of the kernel for 17, 20, 24 and 32 ids, the same ones over and over, and all of them fresh, medians of 41 and 31 interleaved
+// rounds, AVX-512:
 //
-//	    1,000 x 8     0.65 0.69 0.74 0.85    0.69 0.72 0.80 0.88
-//	4,000,000 x 8     0.48 0.50 0.70 0.59    0.88 0.88 0.93 0.98
-//	4,000,000 x 16    0.49 0.50 0.53 0.58    0.92 0.93 0.95 0.97
-//	1,000,000 x 30    0.61 0.89 0.93 1.14    0.96 1.01 1.03 1.10
-//	1,000,000 x 32    0.46 0.48 0.50 0.90    0.86 0.95 0.94 0.99
-//	    1,000 x 64    0.74 0.89 0.79 0.86    0.79 0.82 0.86 0.93
-//	   50,257 x 64    0.80 0.79 0.83 0.89    0.89 0.93 0.91 0.95
-//	1,000,000 x 64    0.81 0.83 0.82 0.92    0.99 0.99 0.99 1.00
+//	    1,000 x 8     0.65 0.69 0.74 0.85    0.67 0.71 0.78 0.89
+//	4,000,000 x 8     0.48 0.50 0.70 0.59    0.98 1.02 1.03 1.06
+//	4,000,000 x 16    0.49 0.50 0.53 0.58    0.86 0.98 1.02 1.07
+//	1,000,000 x 30    0.61 0.89 0.93 1.14    1.14 1.04 0.97 1.10
+//	1,000,000 x 32    0.46 0.48 0.50 0.90    1.00 1.04 1.03 1.04
+//	    1,000 x 64    0.74 0.89 0.79 0.86    0.83 0.86 0.91 1.00
+//	   50,257 x 64    0.80 0.79 0.83 0.89    0.92 1.01 0.99 1.00
+//	1,000,000 x 64    0.81 0.83 0.82 0.92    0.93 1.02 1.01 1.03
 //
 // and AVX2, which stands for others:
 //
-//	    1,000 x 8     0.67 0.73 0.76 0.88    0.70 0.73 0.79 0.89
-//	4,000,000 x 16    0.82 0.85 0.92 1.03    0.98 0.98 0.99 1.07
-//	1,000,000 x 30    0.84 0.92 0.93 1.21    1.00 0.92 0.88 0.98
-//	1,000,000 x 48    0.88 0.93 0.99 1.18    0.98 1.00 0.95 0.92
-//	   50,257 x 64    0.84 0.89 0.98 1.03    0.92 0.94 1.03 1.10
+//	    1,000 x 8     0.67 0.73 0.76 0.88    0.69 0.73 0.80 0.92
+//	4,000,000 x 16    0.82 0.85 0.92 1.03    0.99 1.00 1.01 1.04
+//	1,000,000 x 30    0.84 0.92 0.93 1.21    1.02 1.02 1.02 1.07
+//	1,000,000 x 48    0.88 0.93 0.99 1.18    1.02 1.01 0.92 0.94
+//	   50,257 x 64    0.84 0.89 0.98 1.03    0.93 0.93 0.93 1.05
 //
 // Longer rows lose: 17, 24 and 32 ids of 500,000 x 128 0.83, 1.02 and 1.11, of 100,000 x 256 0.88, 1.25 and 1.36. Addresses of rows have arrays of
 // two sizes, since they have to be cleared: two ids took 1.09 to 1.18 times as long with one for 64 alone, and take 1.01 to 1.06 times so.
@@ -637,23 +637,20 @@ var SeveralIDs = ofMaker(32, 24, 24)
 
 // FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch where AVX-512 is not in halves, and
 // half as many again of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen
-// 5, times of 2, 4, 6, 8, 12 and 16 ids without it over those with it, copied with AVX2, fresh ones, the middle of two runs, medians of 41
-// interleaved rounds, and the same ones over and over; the bar is behind FewElements. Elsewhere it was not measured.
+// 5, times of 2, 4, 6, 8, 12 and 16 ids without it over those with it, all of them fresh, medians of 31 interleaved rounds, and the same ones over
+// and over, copied with AVX2; the bar is behind the last of those that go without it. Elsewhere it was not measured.
 //
-//	table             fresh ids                          the same ids
-//	   50,257 x 8     0.76 0.73 0.83 0.83 0.79 0.78      0.76 0.70  -  0.69  -  0.69
-//	4,000,000 x 8     0.69 0.80 0.92 0.97 0.95 0.96      0.72 0.69  -  0.64  -  0.65
-//	4,000,000 x 16    0.65 0.86 0.97 0.99 0.92 0.93
-//	1,000,000 x 32    0.66 0.69 0.92 0.93 0.93 0.92      0.76 0.70  -  0.71  -  0.73
-//	   50,257 x 64    0.64 0.70 0.77 0.80|0.80 0.77      0.73 0.68  -  0.68| -  0.66
-//	1,000,000 x 64    0.56 0.86 0.92 0.92|0.99 1.13      0.72 0.70  -  0.67| -  0.65
-//	  500,000 x 128   0.67 0.95|1.13 1.32 1.53 1.68      0.76 0.69| -  0.63  -  0.61
-//	  100,000 x 256   0.83|1.11 1.21 1.27 1.31 1.35      0.79|0.73  -  0.77  -  0.76
-//	   50,257 x 768  |1.02 1.22 1.36 1.37 1.38 1.49     |0.87 0.88  -  1.09  -  0.97
+//	   50,257 x 8     0.82 0.78 0.82 0.73 0.84 0.76      0.76 0.70  -  0.69  -  0.69
+//	4,000,000 x 8     0.57 0.98 0.99 1.00 1.01 0.99      0.72 0.69  -  0.64  -  0.65
+//	4,000,000 x 16    1.01 0.96 0.99 0.99 1.01 0.99
+//	1,000,000 x 32    0.58 1.00 0.96 0.99 0.98 0.96      0.76 0.70  -  0.71  -  0.73
+//	   50,257 x 64    0.71 0.92 0.94 1.03 0.97|1.04      0.73 0.68  -  0.68  - |0.66
+//	1,000,000 x 64    0.85 1.01 0.97 0.98 0.94|1.23      0.72 0.70  -  0.67  - |0.65
+//	  500,000 x 128   0.99 0.98 0.97|1.27 1.38 1.49      0.76 0.69  - |0.63  -  0.61
+//	  100,000 x 256   0.93|1.07 1.16 1.15 1.17 1.14      0.79|0.73  -  0.77  -  0.76
 //
-// Copied with AVX-512, fresh ids have 0.97 to 1.01 there for 12 and 16 of 1,000,000 x 48, 0.94 and 0.97 for 12 of x 64, but 1.19 and 1.00 for 16;
-// 0.98 to 1.03 for 6 of 128, but 1.30 and 1.38 for 8; 0.92 and 0.95 for 4 of 192, but 1.15 and 1.18 for 6; 0.97 for 3 of 256, and 0.99 and 0.97 for
-// 4, but 1.16 and 1.19 for 6. Uneven ones of as many elements, which AVX2 copies, have 1.01 to 1.13 (of 60, 100 and 150 columns).
+// Where 65,536 rows and less are looked up, which caches hold in part, it gains more, 0.56 to 0.97. Uneven rows of 513 to 768 elements in all, which
+// AVX2 copies, have 1.01 to 1.13 there (60, 100 and 150 columns), 16 of 48 columns 0.96 to 1.01, and four of 192 0.92 and 0.95.
 var FewElements = ofMaker(512, 0, 0)
 
 // ofIntel returns the constant for processors of Intel's, or that for others.
