@@ -39,7 +39,7 @@
 //
 // and with AVX-512
 //
-//	0       the factor of sums, once 1 to 3 are done with
+//	0       the factor of sums, behind the rounds
 //	7, 8    for a moment                            6          the step of counters
 //	11      counters                                9          what the call adds to word 2, round 1
 //	12      scale                                   10         what it adds to word 0, round 2

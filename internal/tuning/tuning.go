@@ -304,8 +304,9 @@ var WideBytes = 8 << 20
 // small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or
 // four, or what NearBytes says; with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three
 // times CachedBagBytes, or what NearBytes says; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches
-// a line at a time. FewElements is about few rows. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 did it then (hasEnds, shortTail and avx512Pays
-// of package rowvec have what it does since) and so, medians of 21 interleaved rounds; where there is an S, gathers and Embed write past the caches:
+// a line at a time. FewElements is about few rows. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 did it then (hasEnds,
+// shortTail and avx512Pays of package rowvec have what it does since) and so, medians of 21 interleaved rounds; where there is an S, gathers and
+// Embed write past the caches:
 //
 //	    table, ids                 gather      scatter-add embed
 //	1,000,000 x 33         8,192  10.2 6.14   9.40 8.96   9.75 7.53
