@@ -43,6 +43,7 @@ func TestGuardedFetch(t *testing.T) {
 // TestGuardedIDs puts ids of both sizes flush against inaccessible pages; the number of ids reaches every path of the
 // check of ids. Of a table of one row all ids are 0, and so are two of 32 bits that are read as one.
 func TestGuardedIDs(t *testing.T) {
+	lowerWide(t)
 	region := guard.New(t, 300*8)
 	var tables []rowvec.Matrix
 	for _, rows := range []int{1, 3 << 20} { // large enough for ids to be looked ahead at
@@ -170,6 +171,14 @@ func TestStridesBeyond32Bits(t *testing.T) {
 			"Gather of few columns from there": func(m, _, v rowvec.Matrix, _ waves) error {
 				m.Cols, v.Cols = 12, 12
 				return rowvec.Gather(v, m, at)
+			},
+			"Gather of few rows to there": func(m, _, v rowvec.Matrix, _ waves) error {
+				m.Rows = 15
+				return rowvec.Gather(m, v, at[:15])
+			},
+			"Gather of few rows from there": func(m, _, v rowvec.Matrix, _ waves) error {
+				v.Rows = 15
+				return rowvec.Gather(v, m, at[:15])
 			},
 			"Gather of one column to there": func(m, _, v rowvec.Matrix, _ waves) error {
 				m.Cols, v.Cols = 1, 1

@@ -115,9 +115,19 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 			}
 		}
 	}
-	if n := len(ids); n > 1 && (n <= fewIDs && gatherFew[I, [fewIDs]*float32](&dst, &table, ids) ||
-		n <= tuning.SeveralIDs && dst.Cols <= severalColumns && gatherFew[I, [severalIDs]*float32](&dst, &table, ids)) {
-		return nil
+	if n := len(ids); n > 1 {
+		done := -1
+		if n <= fewIDs {
+			done = gatherFew[I, [fewIDs]*float32](&dst, &table, ids)
+		} else if n <= tuning.SeveralIDs && dst.Cols <= severalColumns {
+			done = gatherFew[I, [severalIDs]*float32](&dst, &table, ids)
+		}
+		if done == n {
+			return nil
+		}
+		if done >= 0 {
+			return checkDone(op, done, n)
+		}
 	}
 	if err := checkGather(op, &dst, &table, ids); err != nil || dst.Cols == 0 {
 		return err
@@ -146,33 +156,37 @@ const (
 	severalColumns = 64
 )
 
-// gatherFew copies rows so if all is plainly in order and they are no more than a chunk together, and reports whether
-// it has. What is checked of an id is what is copied by, since another goroutine may change it. R has room for all rows, and no
+// gatherFew copies rows so if all is plainly in order and they are no more than a chunk together, and returns how many, or -1.
+// What is checked of an id is what is copied by, since another goroutine may change it. R has room for all rows, and no
 // more than it takes, since it has to be cleared.
-func gatherFew[I ID, R [fewIDs]*float32 | [severalIDs]*float32](dst, table *Matrix, ids []I) bool {
+func gatherFew[I ID, R [fewIDs]*float32 | [severalIDs]*float32](dst, table *Matrix, ids []I) (done int) {
 	cols := table.Cols
 	if dst.Rows != len(ids) || dst.Cols != cols || cols <= 0 || cols > chunkElements/fewIDs || !fits(dst) || !fits(table) {
-		return false
+		return -1
+	}
+	start, bytes := uintptr(unsafe.Pointer(&dst.Data[0])), uintptr(extent(dst))*4
+	if rangesMeet(start, bytes, uintptr(unsafe.Pointer(unsafe.SliceData(table.Data))), uintptr(len(table.Data))*4) ||
+		rangesMeet(start, bytes, uintptr(unsafe.Pointer(&ids[0])), uintptr(len(ids))*unsafe.Sizeof(ids[0])) {
+		return -1
+	}
+	fetches := !fewAtOnce(len(ids), cols) && !cached(table)
+	if copiesByID(len(ids) * cols) {
+		return copyByID(dst, table, ids, fetches)
 	}
 	var rows R
 	for i, id := range ids {
 		if uint64(id) >= uint64(table.Rows) {
-			return false
+			return -1
 		}
 		rows[i] = &table.Data[int(id)*table.Stride]
 	}
-	start, bytes := uintptr(unsafe.Pointer(&dst.Data[0])), uintptr(extent(dst))*4
-	if rangesMeet(start, bytes, uintptr(unsafe.Pointer(&table.Data[0])), uintptr(len(table.Data))*4) ||
-		rangesMeet(start, bytes, uintptr(unsafe.Pointer(&ids[0])), uintptr(len(ids))*unsafe.Sizeof(ids[0])) {
-		return false
-	}
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
-	if !cached(table) {
+	if fetches {
 		fetchFew(table, ids)
 	}
 	copyFew(dst, unsafe.Slice(&rows[0], len(ids)))
-	return true
+	return len(ids)
 }
 
 // copyEach copies rows to those of dst, one by one.

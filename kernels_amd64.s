@@ -1219,18 +1219,6 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	VZEROUPPER
 	RET
 
-// func copyRowsAVX512(dst *float32, stride uintptr, rows **float32, n, cols int)
-// for i := range n { copy(dst[i], *rows[i]) }, where cols is 16 at least
-TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R11
-	MOVQ rows+16(FP), R8
-	MOVQ n+24(FP), R9
-	MOVQ cols+32(FP), AX
-	COPY_BEGIN(64)
-	COPY_ROWS(FIRST_LINE_AVX512, 64, Z0)
-	RET
-
 // func copyRowAVX512(dst, src *float32, cols int)
 // copy(dst[:cols], src), where cols is 16 at least
 TEXT ·copyRowAVX512(SB), NOSPLIT, $0-24
@@ -1338,6 +1326,93 @@ TEXT ·ids64BelowAVX512(SB), NOSPLIT, $0-25
 	VPBROADCASTQ DX, Z15
 	IDS_BELOW_AVX512(VPMAXUQ, VPCMPUQ, MASKED_IDS64, 8)
 	SETEQ ok+24(FP)
+	RET
+
+// GATHER_FEW checks all of up to 63 ids before it copies the first row, and each again when it copies by it, since it may have changed meanwhile.
+//
+// Registers:
+//	R8   ids, and where the next one is   DI   row of dst                  R11  limit of ids
+//	R9   where they end                   R12  bytes between rows of dst   AX   columns
+//	CX   number of ids                    BX   those of the table          SI   ids, and then the table
+//	R10  table, and then its row          K1   lanes of a row of less than a vector
+//
+// and those of COPY_ROW. It ends with R8 where the first id is that has not been copied by, or in front of all if one was outside.
+#define GATHER_FEW(BROADCAST, MASKED_IDS, COMPARE, LOAD_ID, lanes, size) \
+	BROADCAST R11, Z0;             \
+	LEAQ (R8)(CX*size), R9;        \
+	MOVQ R8, SI;                   \
+ids: \
+	MOVL $1, DX;                   \
+	SHLQ CX, DX;                   \
+	DECQ DX;                       \
+	KMOVW DX, K1;                  \
+	MASKED_IDS;                    \
+	COMPARE $5, Z0, Z2, K1, K2;    \
+	KTESTW K2, K2;                 \
+	JNE  outside;                  \
+	ADDQ $64, SI;                  \
+	SUBQ $lanes, CX;               \
+	JGT  ids;                      \
+	MOVQ R10, SI;                  \
+	MASK;                          \
+	COPY_BEGIN(64);                \
+row: \
+	LOAD_ID (R8), R10;             \
+	CMPQ R10, R11;                 \
+	JAE  done;                     \
+	IMULQ BX, R10;                 \
+	ADDQ SI, R10;                  \
+	TESTQ CX, CX;                  \
+	JLT  short;                    \
+	COPY_ROW(FIRST_LINE_AVX512, 64, Z0); \
+next: \
+	ADDQ R12, DI;                  \
+	ADDQ $size, R8;                \
+	CMPQ R8, R9;                   \
+	JNE  row;                      \
+	JMP  done;                     \
+short: \
+	MASKED_LOAD((R10), Z0);        \
+	MASKED_STORE(Z0, (DI));        \
+	JMP  next;                     \
+outside: \
+	SUBQ $size, R8;                \
+done:
+
+// func gatherFew32AVX512(dst *float32, dstStride uintptr, table *float32, tableStride uintptr, ids unsafe.Pointer, n, cols int, limit uint64) (done int)
+// for i, id := range ids { if id >= limit { return i }; copy(dst[i], table[id]) }; but -1 if one is at the beginning
+TEXT ·gatherFew32AVX512(SB), NOSPLIT, $0-72
+	MOVQ dst+0(FP), DI
+	MOVQ dstStride+8(FP), R12
+	MOVQ table+16(FP), R10
+	MOVQ tableStride+24(FP), BX
+	MOVQ ids+32(FP), R8
+	MOVQ n+40(FP), CX
+	MOVQ cols+48(FP), AX
+	MOVQ limit+56(FP), R11
+	GATHER_FEW(VPBROADCASTD, MASKED_IDS32, VPCMPUD, MOVL, 16, 4)
+	VZEROUPPER
+	SUBQ ids+32(FP), R8
+	SARQ $2, R8
+	MOVQ R8, done+64(FP)
+	RET
+
+// func gatherFew64AVX512(dst *float32, dstStride uintptr, table *float32, tableStride uintptr, ids unsafe.Pointer, n, cols int, limit uint64) (done int)
+// the same
+TEXT ·gatherFew64AVX512(SB), NOSPLIT, $0-72
+	MOVQ dst+0(FP), DI
+	MOVQ dstStride+8(FP), R12
+	MOVQ table+16(FP), R10
+	MOVQ tableStride+24(FP), BX
+	MOVQ ids+32(FP), R8
+	MOVQ n+40(FP), CX
+	MOVQ cols+48(FP), AX
+	MOVQ limit+56(FP), R11
+	GATHER_FEW(VPBROADCASTQ, MASKED_IDS64, VPCMPUQ, MOVQ, 8, 8)
+	VZEROUPPER
+	SUBQ ids+32(FP), R8
+	SARQ $3, R8
+	MOVQ R8, done+64(FP)
 	RET
 
 // Near kernels: see NEAR in rows_amd64.h. BX has the arguments.

@@ -514,9 +514,9 @@ func ahead(table *Matrix) int {
 	return min(max(aheadBytes/bytes, aheadLeast), aheadFew, max(most/bytes, 1))
 }
 
-// fetchFew prefetches rows that are copied by copyFew.
+// fetchFew prefetches rows that are copied by copyFew or copyByID.
 func fetchFew[I ID](table *Matrix, ids []I) {
-	if isa.Active() != isa.Portable && !heldLines(table) && !fewAtOnce(len(ids), table.Cols) {
+	if isa.Active() != isa.Portable && !heldLines(table) {
 		fetch(table, ids, len(ids), &hint{})
 	}
 }

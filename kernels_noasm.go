@@ -54,6 +54,11 @@ func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Sl
 // copyFew copies rows to those of dst.
 func copyFew(dst *Matrix, rows []*float32) { copyEach(dst, rows) }
 
-// cached and fetchFew: nothing is prefetched.
+// copiesByID and copyByID: that is for AVX-512.
+func copiesByID(int) bool                            { return false }
+func copyByID[I ID](_, _ *Matrix, _ []I, _ bool) int { return -1 }
+
+// cached, fewAtOnce and fetchFew: nothing is prefetched.
 func cached(*Matrix) bool         { return true }
+func fewAtOnce(int, int) bool     { return true }
 func fetchFew[I ID](*Matrix, []I) {}

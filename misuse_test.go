@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/isatest"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // call is the arguments of a kernel, valid until a case spoils one of them.
@@ -174,11 +175,20 @@ func refused[C interface{ memory() [][]float32 }](t *testing.T, c C, run func(C)
 
 // TestFewRowsMisuse is about lookups of one row, of three and of 20, which Gather does by itself where nothing is wrong.
 func TestFewRowsMisuse(t *testing.T) {
+	lowerWide(t)
 	isatest.Each(t, func(t *testing.T) {
-		for _, n := range []int{1, 3, 20} {
-			fewRowsMisuse[int32](t, n)
-			fewRowsMisuse[uint64](t, n)
+		few := func(t *testing.T) {
+			for _, n := range []int{1, 3, 20} {
+				fewRowsMisuse[int32](t, n)
+				fewRowsMisuse[uint64](t, n)
+			}
 		}
+		few(t)
+		t.Run("prefetched", func(t *testing.T) {
+			prefetchAll(t)
+			isatest.Tune(t, &tuning.FewElements, 0)
+			few(t)
+		})
 	})
 }
 

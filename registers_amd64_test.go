@@ -42,8 +42,12 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 				t.Errorf("copyRow with AVX-512: %v, want %v", few[:n], src)
 			}
 			clear(few)
-			if copyFewOtherwise512(n, 2, &rows[0], &other[0], &few[0], n*4); !slices.Equal(few, row[:2*n]) {
-				t.Errorf("copyRows with AVX-512: %v, want %v", few, row[:2*n])
+			if done := gatherFewOtherwise32(n, 2, 7, n*4, &other[0], &row[0], &few[0], n*4, unsafe.Pointer(&[]int32{1, 3}[0])); done != 2 || !slices.Equal(few, row[:2*n]) {
+				t.Errorf("gatherFew32: %d, %v, want 2, %v", done, few, row[:2*n])
+			}
+			clear(few)
+			if done := gatherFewOtherwise64(n, 2, 7, n*4, &other[0], &row[0], &few[0], n*4, unsafe.Pointer(&[]int{1, 3}[0])); done != 2 || !slices.Equal(few, row[:2*n]) {
+				t.Errorf("gatherFew64: %d, %v, want 2, %v", done, few, row[:2*n])
 			}
 			for cols := longBurst/4 + 1; cols <= wholeBytes/4; cols += 61 {
 				far, copied := slices.Repeat(src, cols/n+1)[:cols], make([]float32, cols+2)
@@ -90,8 +94,13 @@ func copyFewOtherwise(cols, n int, rows **float32, _, dst *float32, stride uintp
 }
 
 //go:noinline
-func copyFewOtherwise512(cols, n int, rows **float32, _, dst *float32, stride uintptr) {
-	copyRowsAVX512(dst, stride, rows, n, cols)
+func gatherFewOtherwise32(cols, n int, limit uint64, stride uintptr, _, table, dst *float32, dstStride uintptr, ids unsafe.Pointer) int {
+	return gatherFew32AVX512(dst, dstStride, table, stride, ids, n, cols, limit)
+}
+
+//go:noinline
+func gatherFewOtherwise64(cols, n int, limit uint64, stride uintptr, _, table, dst *float32, dstStride uintptr, ids unsafe.Pointer) int {
+	return gatherFew64AVX512(dst, dstStride, table, stride, ids, n, cols, limit)
 }
 
 //go:noinline

@@ -570,8 +570,8 @@ var WrittenBytes = ofIntel(512<<10, math.MaxInt)
 //	   50,257 x 4,008   2,048   1720 1490   1707 1488   2144 1909
 var StreamUneven = isa.Intel()
 
-// CopyElements is how many elements of one row, or of up to 16, are copied with AVX2 at most where AVX-512 is not in halves; AVX-512 has more, and
-// but for CopyUneven whole lines alone. On a Xeon, ns per row with the one and the other, fresh ids in one call after the other, and at last the
+// CopyElements is how many elements of one row, or of few, are copied with AVX2 at most where AVX-512 is not in halves; AVX-512 has more, and
+// of single rows, but for CopyUneven, whole lines alone. On a Xeon, ns per row with the one and the other, fresh ids in one call after the other, and at last the
 // same ones:
 //
 //	ids                    1        2        4        8        16
@@ -582,7 +582,7 @@ var StreamUneven = isa.Intel()
 //	    1,000 x 768                              45   38
 //
 // On a Zen 5, times of AVX-512 over those of AVX2 for 1, 2, 4, 8 and 16 ids, all of them fresh, and the same ones over and over, medians of 31 and 41
-// interleaved rounds:
+// interleaved rounds, several by addresses that Go had found, and not yet by ids:
 //
 //	1,000,000 x 16   1.00 0.98 1.00 1.02 1.00    0.99 1.01 0.97 0.90 0.89
 //	1,000,000 x 32   1.00 1.01 1.00 1.00 0.96    0.98 0.98 0.94 0.90 0.85
@@ -638,21 +638,23 @@ var SeveralIDs = ofMaker(32, 24, 24)
 
 // FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch where AVX-512 is not in halves, and
 // half as many again of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen
-// 5, times of 2, 4, 6, 8, 12 and 16 ids without it over those with it, all of them fresh, medians of 31 interleaved rounds, and the same ones over
-// and over, copied with AVX2; the bar is behind the last of those that go without it. Elsewhere it was not measured.
+// 5, which copies them by their ids, times of 4, 6, 8, 12, 16, 24 and 32 ids without it over those with it, all of them fresh, medians of 31
+// interleaved rounds; the bar is behind the last of those that go without it. A dash stands for 512 elements, or 768 of whole lines, and less, which
+// gained 0.57 to 1.04 when Go found the addresses. Elsewhere it was not measured.
 //
-//	   50,257 x 8     0.82 0.78 0.82 0.73 0.84 0.76      0.76 0.70  -  0.69  -  0.69
-//	4,000,000 x 8     0.57 0.98 0.99 1.00 1.01 0.99      0.72 0.69  -  0.64  -  0.65
-//	4,000,000 x 16    1.01 0.96 0.99 0.99 1.01 0.99
-//	1,000,000 x 32    0.58 1.00 0.96 0.99 0.98 0.96      0.76 0.70  -  0.71  -  0.73
-//	   50,257 x 64    0.71 0.92 0.94 1.03 0.97|1.04      0.73 0.68  -  0.68  - |0.66
-//	1,000,000 x 64    0.85 1.01 0.97 0.98 0.94|1.23      0.72 0.70  -  0.67  - |0.65
-//	  500,000 x 128   0.99 0.98 0.97|1.27 1.38 1.49      0.76 0.69  - |0.63  -  0.61
-//	  100,000 x 256   0.93|1.07 1.16 1.15 1.17 1.14      0.79|0.73  -  0.77  -  0.76
+//	4,000,000 x 30     -    -    -    -    -   0.93|1.00
+//	4,000,000 x 32     -    -    -    -    -    -   0.93|
+//	1,000,000 x 48     -    -    -    -    -  |1.07 1.13
+//	   50,257 x 60     -    -    -   0.88|0.87 0.91 1.07
+//	1,000,000 x 64     -    -    -    -   1.00|1.19 1.24
+//	   50,257 x 64     -    -    -    -   0.86|1.19 0.86
+//	1,000,000 x 100    -   0.94|1.17 1.30 1.52
+//	1,000,000 x 128    -    -   0.95|1.12 1.13
+//	1,000,000 x 192    -  |0.97 1.13 1.17 1.17
+//	   50,257 x 256   0.93|0.98 1.03 1.03 1.04
 //
-// Where 65,536 rows and less are looked up, which caches hold in part, it gains more, 0.56 to 0.97. Uneven rows of 513 to 768 elements in all, which
-// AVX2 copies, have 1.01 to 1.13 there (60, 100 and 150 columns), 16 of 48 columns 0.96 to 1.01, and four of 192 0.92 and 0.95.
-var FewElements = ofMaker(512, 0, 0)
+// The same ids over and over take 0.45 to 0.69 of the time without it, all of them.
+var FewElements = ofMaker(720, 0, 0)
 
 // ofIntel returns the constant for processors of Intel's, or that for others.
 func ofIntel(intel, others int) int {
