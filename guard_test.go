@@ -3,6 +3,7 @@
 package rowvec_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -136,6 +137,31 @@ func TestBeyond32Bits(t *testing.T) {
 
 func columnsOf(m rowvec.Matrix, n int) rowvec.Matrix { m.Cols = n; return m }
 func rowsOf(m rowvec.Matrix, n int) rowvec.Matrix    { m.Rows = n; return m }
+
+// TestFewBeyond32Bits looks up two rows where one stride is beyond 2^32 elements, and its lower 32 bits are those of rows side by side.
+func TestFewBeyond32Bits(t *testing.T) {
+	lowerWide(t)
+	for _, cols := range []int{3, 38} {
+		half := uint64(1) << 31 // no constant, which is too large where int has 32 bits
+		far := sparse(t, 2, cols, int(2*half)+cols)
+		rng := rand.New(rand.NewPCG(23, uint64(cols)))
+		near, back, ids := matrix(heap(), rng, 2, cols, 0), matrix(heap(), rng, 2, cols, 0), []int64{1, 0}
+		isatest.Each(t, func(t *testing.T) {
+			for i := range 2 {
+				clear(far.Row(i))
+				clear(back.Row(i))
+			}
+			if err := errors.Join(rowvec.Gather(far, near, ids), rowvec.Gather(back, far, ids)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 2 {
+				if d := diff(far.Row(1-i), near.Row(i), true) + diff(back.Row(i), near.Row(i), true); d != "" {
+					t.Errorf("row %d of %d columns: %s", i, cols, d)
+				}
+			}
+		})
+	}
+}
 
 // TestStridesBeyond32Bits has rows so far apart that the last one lies beyond 2^32 elements, and the same rows side by side.
 func TestStridesBeyond32Bits(t *testing.T) {

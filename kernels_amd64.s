@@ -1331,10 +1331,10 @@ TEXT ·ids64BelowAVX512(SB), NOSPLIT, $0-25
 // GATHER_FEW checks all of up to 63 ids before it copies the first row, and each again when it copies by it, since it may have changed meanwhile.
 //
 // Registers:
-//	R8   ids, and where the next one is   DI   row of dst                  R11  limit of ids
-//	R9   where they end                   R12  bytes between rows of dst   AX   columns
-//	CX   number of ids                    BX   those of the table          SI   ids, and then the table
-//	R10  table, and then its row          K1   lanes of a row of less than a vector
+//	R8   ids, and where the next one is   DI   matrix dst, then a row of it     R11  limit of ids
+//	R9   where they end                   R10  matrix table, then a row of it   AX   columns
+//	CX   number of ids                    R12  bytes between rows of dst        K1   lanes of a row of less than a vector
+//	SI   ids, then row 0 of the table     BX   those of the table
 //
 // and those of COPY_ROW. It ends with R8 where the first id is that has not been copied by, or in front of all if one was outside.
 #define GATHER_FEW(BROADCAST, MASKED_IDS, COMPARE, LOAD_ID, lanes, size) \
@@ -1353,66 +1353,74 @@ ids: \
 	ADDQ $64, SI;                  \
 	SUBQ $lanes, CX;               \
 	JGT  ids;                      \
-	MOVQ R10, SI;                  \
-	MASK;                          \
+	MOVQ const_matrixCols(DI), AX; \
+	MOVQ const_matrixStride(DI), R12; \
+	MOVQ const_matrixData(DI), DI; \
+	MOVQ const_matrixStride(R10), BX; \
+	MOVQ const_matrixData(R10), SI; \
+	SHLQ $2, R12;                  \
+	SHLQ $2, BX;                   \
 	COPY_BEGIN(64);                \
+	TESTQ CX, CX;                  \
+	JLT  short;                    \
 row: \
 	LOAD_ID (R8), R10;             \
 	CMPQ R10, R11;                 \
 	JAE  done;                     \
 	IMULQ BX, R10;                 \
 	ADDQ SI, R10;                  \
-	TESTQ CX, CX;                  \
-	JLT  short;                    \
 	COPY_ROW(FIRST_LINE_AVX512, 64, Z0); \
-next: \
 	ADDQ R12, DI;                  \
 	ADDQ $size, R8;                \
 	CMPQ R8, R9;                   \
 	JNE  row;                      \
 	JMP  done;                     \
 short: \
-	MASKED_LOAD((R10), Z0);        \
+	MASK;                          \
+shortRow: \
+	LOAD_ID (R8), R10;             \
+	CMPQ R10, R11;                 \
+	JAE  done;                     \
+	IMULQ BX, R10;                 \
+	MASKED_LOAD((SI)(R10*1), Z0);  \
 	MASKED_STORE(Z0, (DI));        \
-	JMP  next;                     \
+	ADDQ R12, DI;                  \
+	ADDQ $size, R8;                \
+	CMPQ R8, R9;                   \
+	JNE  shortRow;                 \
+	JMP  done;                     \
 outside: \
 	SUBQ $size, R8;                \
 done:
 
-// func gatherFew32AVX512(dst *float32, dstStride uintptr, table *float32, tableStride uintptr, ids unsafe.Pointer, n, cols int, limit uint64) (done int)
+// func gatherFew32AVX512(dst, table *Matrix, ids unsafe.Pointer, n int, limit uint64) (done int)
 // for i, id := range ids { if id >= limit { return i }; copy(dst[i], table[id]) }; but -1 if one is at the beginning
-TEXT ·gatherFew32AVX512(SB), NOSPLIT, $0-72
+TEXT ·gatherFew32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ dstStride+8(FP), R12
-	MOVQ table+16(FP), R10
-	MOVQ tableStride+24(FP), BX
-	MOVQ ids+32(FP), R8
-	MOVQ n+40(FP), CX
-	MOVQ cols+48(FP), AX
-	MOVQ limit+56(FP), R11
+	MOVQ table+8(FP), R10
+	MOVQ ids+16(FP), R8
+	MOVQ n+24(FP), CX
+	MOVQ limit+32(FP), R11
 	GATHER_FEW(VPBROADCASTD, MASKED_IDS32, VPCMPUD, MOVL, 16, 4)
 	VZEROUPPER
-	SUBQ ids+32(FP), R8
+	SUBQ ids+16(FP), R8
 	SARQ $2, R8
-	MOVQ R8, done+64(FP)
+	MOVQ R8, done+40(FP)
 	RET
 
-// func gatherFew64AVX512(dst *float32, dstStride uintptr, table *float32, tableStride uintptr, ids unsafe.Pointer, n, cols int, limit uint64) (done int)
+// func gatherFew64AVX512(dst, table *Matrix, ids unsafe.Pointer, n int, limit uint64) (done int)
 // the same
-TEXT ·gatherFew64AVX512(SB), NOSPLIT, $0-72
+TEXT ·gatherFew64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ dstStride+8(FP), R12
-	MOVQ table+16(FP), R10
-	MOVQ tableStride+24(FP), BX
-	MOVQ ids+32(FP), R8
-	MOVQ n+40(FP), CX
-	MOVQ cols+48(FP), AX
-	MOVQ limit+56(FP), R11
+	MOVQ table+8(FP), R10
+	MOVQ ids+16(FP), R8
+	MOVQ n+24(FP), CX
+	MOVQ limit+32(FP), R11
 	GATHER_FEW(VPBROADCASTQ, MASKED_IDS64, VPCMPUQ, MOVQ, 8, 8)
 	VZEROUPPER
-	SUBQ ids+32(FP), R8
+	SUBQ ids+16(FP), R8
 	SARQ $3, R8
-	MOVQ R8, done+64(FP)
+	MOVQ R8, done+40(FP)
 	RET
 
 // Near kernels: see NEAR in rows_amd64.h. BX has the arguments.

@@ -37,16 +37,17 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 			t.Errorf("copyRow: %v, want %v", few[:n], src)
 		}
 		if isa.Active() == isa.AVX512 {
+			sevenRows, fewRows := Matrix{Rows: 7, Cols: n, Stride: n, Data: row}, Matrix{Rows: 2, Cols: n, Stride: n, Data: few}
 			clear(few)
 			if copyOtherwise512(n, &src[0], &few[0], &other[0]); !slices.Equal(few[:n], src) {
 				t.Errorf("copyRow with AVX-512: %v, want %v", few[:n], src)
 			}
 			clear(few)
-			if done := gatherFewOtherwise32(n, 2, 7, n*4, &other[0], &row[0], &few[0], n*4, unsafe.Pointer(&[]int32{1, 3}[0])); done != 2 || !slices.Equal(few, row[:2*n]) {
+			if done := gatherFewOtherwise32(2, 7, unsafe.Pointer(&other[0]), unsafe.Pointer(&[]int32{1, 3}[0]), &sevenRows, &fewRows); done != 2 || !slices.Equal(few, row[:2*n]) {
 				t.Errorf("gatherFew32: %d, %v, want 2, %v", done, few, row[:2*n])
 			}
 			clear(few)
-			if done := gatherFewOtherwise64(n, 2, 7, n*4, &other[0], &row[0], &few[0], n*4, unsafe.Pointer(&[]int{1, 3}[0])); done != 2 || !slices.Equal(few, row[:2*n]) {
+			if done := gatherFewOtherwise64(2, 7, unsafe.Pointer(&other[0]), unsafe.Pointer(&[]int{1, 3}[0]), &sevenRows, &fewRows); done != 2 || !slices.Equal(few, row[:2*n]) {
 				t.Errorf("gatherFew64: %d, %v, want 2, %v", done, few, row[:2*n])
 			}
 			for cols := longBurst/4 + 1; cols <= wholeBytes/4; cols += 61 {
@@ -94,13 +95,13 @@ func copyFewOtherwise(cols, n int, rows **float32, _, dst *float32, stride uintp
 }
 
 //go:noinline
-func gatherFewOtherwise32(cols, n int, limit uint64, stride uintptr, _, table, dst *float32, dstStride uintptr, ids unsafe.Pointer) int {
-	return gatherFew32AVX512(dst, dstStride, table, stride, ids, n, cols, limit)
+func gatherFewOtherwise32(n int, limit uint64, _, ids unsafe.Pointer, table, dst *Matrix) int {
+	return gatherFew32AVX512(dst, table, ids, n, limit)
 }
 
 //go:noinline
-func gatherFewOtherwise64(cols, n int, limit uint64, stride uintptr, _, table, dst *float32, dstStride uintptr, ids unsafe.Pointer) int {
-	return gatherFew64AVX512(dst, dstStride, table, stride, ids, n, cols, limit)
+func gatherFewOtherwise64(n int, limit uint64, _, ids unsafe.Pointer, table, dst *Matrix) int {
+	return gatherFew64AVX512(dst, table, ids, n, limit)
 }
 
 //go:noinline
