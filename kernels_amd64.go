@@ -379,12 +379,8 @@ func copyFew(dst *Matrix, rows []*float32) {
 	copyRowsAVX2(&dst.Data[0], uintptr(dst.Stride)*4, &rows[0], len(rows), dst.Cols)
 }
 
-// Where assembly finds the fields of a Matrix.
-const (
-	matrixCols   = unsafe.Offsetof(Matrix{}.Cols)
-	matrixStride = unsafe.Offsetof(Matrix{}.Stride)
-	matrixData   = unsafe.Offsetof(Matrix{}.Data)
-)
+// matrixArg is a Matrix whose fields assembly finds by name.
+type matrixArg Matrix
 
 // copiesByID reports whether so many elements of few rows are copied by copyByID, where AVX-512 is not in halves: what is copied by an id that
 // is checked and looked up in assembly needs no addresses from Go, and the fewer instructions a call takes, the more calls a processor is ahead by.
@@ -413,14 +409,15 @@ func copyByID[I ID](dst, table *Matrix, ids []I, fetches bool) (done int) {
 		}
 		fetchFew(table, ids)
 	}
+	out, from := (*matrixArg)(dst), (*matrixArg)(table)
 	first, limit := unsafe.Pointer(&ids[0]), idLimit[I](table.Rows)
 	switch {
 	case wide(ids) != 0:
-		done = gatherFew64AVX512(dst, table, first, len(ids), limit)
+		done = gatherFew64AVX512(out, from, first, len(ids), limit)
 	case limit > math.MaxUint32:
 		return -1
 	default:
-		done = gatherFew32AVX512(dst, table, first, len(ids), limit)
+		done = gatherFew32AVX512(out, from, first, len(ids), limit)
 	}
 	if done >= 0 {
 		race.WriteMatrix(dst)
@@ -530,10 +527,10 @@ func embedStreamAVX2(a *rowArgs) (done int)
 func addBatchesAVX2(a *batchArgs)
 
 //go:noescape
-func gatherFew32AVX512(dst, table *Matrix, ids unsafe.Pointer, n int, limit uint64) (done int)
+func gatherFew32AVX512(dst, table *matrixArg, ids unsafe.Pointer, n int, limit uint64) (done int)
 
 //go:noescape
-func gatherFew64AVX512(dst, table *Matrix, ids unsafe.Pointer, n int, limit uint64) (done int)
+func gatherFew64AVX512(dst, table *matrixArg, ids unsafe.Pointer, n int, limit uint64) (done int)
 
 //go:noescape
 func copyRowsAVX2(dst *float32, stride uintptr, rows **float32, n, cols int)

@@ -1338,62 +1338,62 @@ TEXT ·ids64BelowAVX512(SB), NOSPLIT, $0-25
 //
 // and those of COPY_ROW. It ends with R8 where the first id is that has not been copied by, or in front of all if one was outside.
 #define GATHER_FEW(BROADCAST, MASKED_IDS, COMPARE, LOAD_ID, lanes, size) \
-	BROADCAST R11, Z0;             \
-	LEAQ (R8)(CX*size), R9;        \
-	MOVQ R8, SI;                   \
+	BROADCAST R11, Z0;                   \
+	LEAQ (R8)(CX*size), R9;              \
+	MOVQ R8, SI;                         \
 ids: \
-	MOVL $1, DX;                   \
-	SHLQ CX, DX;                   \
-	DECQ DX;                       \
-	KMOVW DX, K1;                  \
-	MASKED_IDS;                    \
-	COMPARE $5, Z0, Z2, K1, K2;    \
-	KTESTW K2, K2;                 \
-	JNE  outside;                  \
-	ADDQ $64, SI;                  \
-	SUBQ $lanes, CX;               \
-	JGT  ids;                      \
-	MOVQ const_matrixCols(DI), AX; \
-	MOVQ const_matrixStride(DI), R12; \
-	MOVQ const_matrixData(DI), DI; \
-	MOVQ const_matrixStride(R10), BX; \
-	MOVQ const_matrixData(R10), SI; \
-	SHLQ $2, R12;                  \
-	SHLQ $2, BX;                   \
-	COPY_BEGIN(64);                \
-	TESTQ CX, CX;                  \
-	JLT  short;                    \
+	MOVL $1, DX;                         \
+	SHLQ CX, DX;                         \
+	DECQ DX;                             \
+	KMOVW DX, K1;                        \
+	MASKED_IDS;                          \
+	COMPARE $5, Z0, Z2, K1, K2;          \
+	KTESTW K2, K2;                       \
+	JNE  outside;                        \
+	ADDQ $64, SI;                        \
+	SUBQ $lanes, CX;                     \
+	JGT  ids;                            \
+	MOVQ matrixArg_Cols(DI), AX;         \
+	MOVQ matrixArg_Stride(DI), R12;      \
+	MOVQ matrixArg_Data(DI), DI;         \
+	MOVQ matrixArg_Stride(R10), BX;      \
+	MOVQ matrixArg_Data(R10), SI;        \
+	SHLQ $2, R12;                        \
+	SHLQ $2, BX;                         \
+	COPY_BEGIN(64);                      \
+	TESTQ CX, CX;                        \
+	JLT  short;                          \
 row: \
-	LOAD_ID (R8), R10;             \
-	CMPQ R10, R11;                 \
-	JAE  done;                     \
-	IMULQ BX, R10;                 \
-	ADDQ SI, R10;                  \
+	LOAD_ID (R8), R10;                   \
+	CMPQ R10, R11;                       \
+	JAE  done;                           \
+	IMULQ BX, R10;                       \
+	ADDQ SI, R10;                        \
 	COPY_ROW(FIRST_LINE_AVX512, 64, Z0); \
-	ADDQ R12, DI;                  \
-	ADDQ $size, R8;                \
-	CMPQ R8, R9;                   \
-	JNE  row;                      \
-	JMP  done;                     \
+	ADDQ R12, DI;                        \
+	ADDQ $size, R8;                      \
+	CMPQ R8, R9;                         \
+	JNE  row;                            \
+	JMP  done;                           \
 short: \
-	MASK;                          \
+	MASK;                                \
 shortRow: \
-	LOAD_ID (R8), R10;             \
-	CMPQ R10, R11;                 \
-	JAE  done;                     \
-	IMULQ BX, R10;                 \
-	MASKED_LOAD((SI)(R10*1), Z0);  \
-	MASKED_STORE(Z0, (DI));        \
-	ADDQ R12, DI;                  \
-	ADDQ $size, R8;                \
-	CMPQ R8, R9;                   \
-	JNE  shortRow;                 \
-	JMP  done;                     \
+	LOAD_ID (R8), R10;                   \
+	CMPQ R10, R11;                       \
+	JAE  done;                           \
+	IMULQ BX, R10;                       \
+	MASKED_LOAD((SI)(R10*1), Z0);        \
+	MASKED_STORE(Z0, (DI));              \
+	ADDQ R12, DI;                        \
+	ADDQ $size, R8;                      \
+	CMPQ R8, R9;                         \
+	JNE  shortRow;                       \
+	JMP  done;                           \
 outside: \
-	SUBQ $size, R8;                \
+	SUBQ $size, R8;                      \
 done:
 
-// func gatherFew32AVX512(dst, table *Matrix, ids unsafe.Pointer, n int, limit uint64) (done int)
+// func gatherFew32AVX512(dst, table *matrixArg, ids unsafe.Pointer, n int, limit uint64) (done int)
 // for i, id := range ids { if id >= limit { return i }; copy(dst[i], table[id]) }; but -1 if one is at the beginning
 TEXT ·gatherFew32AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -1408,7 +1408,7 @@ TEXT ·gatherFew32AVX512(SB), NOSPLIT, $0-48
 	MOVQ R8, done+40(FP)
 	RET
 
-// func gatherFew64AVX512(dst, table *Matrix, ids unsafe.Pointer, n int, limit uint64) (done int)
+// func gatherFew64AVX512(dst, table *matrixArg, ids unsafe.Pointer, n int, limit uint64) (done int)
 // the same
 TEXT ·gatherFew64AVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI

@@ -37,7 +37,7 @@ func TestArgumentsInOtherRegisters(t *testing.T) {
 			t.Errorf("copyRow: %v, want %v", few[:n], src)
 		}
 		if isa.Active() == isa.AVX512 {
-			sevenRows, fewRows := Matrix{Rows: 7, Cols: n, Stride: n, Data: row}, Matrix{Rows: 2, Cols: n, Stride: n, Data: few}
+			sevenRows, fewRows := matrixArg{Rows: 7, Cols: n, Stride: n, Data: row}, matrixArg{Rows: 2, Cols: n, Stride: n, Data: few}
 			clear(few)
 			if copyOtherwise512(n, &src[0], &few[0], &other[0]); !slices.Equal(few[:n], src) {
 				t.Errorf("copyRow with AVX-512: %v, want %v", few[:n], src)
@@ -95,12 +95,12 @@ func copyFewOtherwise(cols, n int, rows **float32, _, dst *float32, stride uintp
 }
 
 //go:noinline
-func gatherFewOtherwise32(n int, limit uint64, _, ids unsafe.Pointer, table, dst *Matrix) int {
+func gatherFewOtherwise32(n int, limit uint64, _, ids unsafe.Pointer, table, dst *matrixArg) int {
 	return gatherFew32AVX512(dst, table, ids, n, limit)
 }
 
 //go:noinline
-func gatherFewOtherwise64(n int, limit uint64, _, ids unsafe.Pointer, table, dst *Matrix) int {
+func gatherFewOtherwise64(n int, limit uint64, _, ids unsafe.Pointer, table, dst *matrixArg) int {
 	return gatherFew64AVX512(dst, table, ids, n, limit)
 }
 
