@@ -136,7 +136,7 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 }
 
 // fewIDs is up to how many rows Gather copies without what a kernel costs to set up; with more, to choose the way through each row
-// anew costs more than that. Up to as many ids are checked in Go. On a Zen 5 with AVX-512, ns per row of so many by the kernel
+// anew costs more than that. Up to as many ids are checked in Go, if not by copyByID. On a Zen 5 with AVX-512, ns per row of so many by the kernel
 // and so, medians of 61 interleaved rounds, ids at random, and of the last three tables with 32 MB of something else read in
 // between; it was not measured elsewhere, nor on Arm, where Go copies them:
 //
@@ -157,8 +157,8 @@ const (
 )
 
 // gatherFew copies rows so if all is plainly in order and they are no more than a chunk together, and returns how many, or -1.
-// What is checked of an id is what is copied by, since another goroutine may change it. R has room for all rows, and no
-// more than it takes, since it has to be cleared.
+// What is checked of an id is what is copied by, since another goroutine may change it, or copyByID checks it once more. R has
+// room for all rows, and no more than it takes, since it has to be cleared.
 func gatherFew[I ID, R [fewIDs]*float32 | [severalIDs]*float32](dst, table *Matrix, ids []I) (done int) {
 	cols := table.Cols
 	if dst.Rows != len(ids) || dst.Cols != cols || cols <= 0 || cols > chunkElements/fewIDs || !fits(dst) || !fits(table) {

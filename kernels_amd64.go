@@ -182,8 +182,8 @@ func (a *rowArgs) wide512() bool {
 //	50,257 x 4,096     512    1901 1933  1310 1355 2102 1941  1374 1439 2528 2375  1587 1558
 //
 // Where they have just been written, another run had 13 percent more for Embed of 128 rows. OVERLAP_ROWS goes without: a Zen 3,
-// which has AVX2 alone, gains nothing by it with 64 and 128 columns. Where AVX-512 is not in halves, whatever comes line by line does, updates too, but for what
-// tuning.WrittenBytes is about: a Zen 5 with it and without, 2,048 ids of 50,257 x 768 151 and 136, 151 and 139, 163 and 151, 4,096
+// which has AVX2 alone, gains nothing by it with 64 and 128 columns. Where AVX-512 is not in halves, whatever comes line by line does, updates
+// too, but for what tuning.WrittenBytes is about: a Zen 5 with it and without, 2,048 ids of 50,257 x 768 151 and 136, 151 and 139, 163 and 151, 4,096
 // of 300,000 x 256 52.5 and 50.4, 53.9 and 49.4, 61.8 and 58.1, 65,536 of 1,000,000 x 32 3.89 and 3.69, 5.24 and 4.70, 5.41 and
 // 4.51.
 //

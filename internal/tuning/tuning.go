@@ -487,7 +487,8 @@ var StraightColumns = 128
 // do 128 ids, of 80,000 x 2,048 366 and 406; and 300 that are looked up in 16,384 x 12,288, 1718 and 1751.
 //
 // A processor of Intel's gains by it wherever rows come line by line, from 16 ids and 321 columns on (385 past the caches). On a Xeon
-// (2 MiB of second-level cache; AVX-512 with FP16), without and so, medians of 15 interleaved rounds, the first five not and the others written past the caches:
+// (2 MiB of second-level cache; AVX-512 with FP16), without and so, medians of 15 interleaved rounds, the first five not and the others
+// written past the caches:
 //
 //	table, ids                    gather      embed       scatter-add
 //	   50,257 x 768          32   215  204    234  219    221  203
@@ -571,8 +572,8 @@ var WrittenBytes = ofIntel(512<<10, math.MaxInt)
 var StreamUneven = isa.Intel()
 
 // CopyElements is how many elements of one row, or of few, are copied with AVX2 at most where AVX-512 is not in halves; AVX-512 has more, and
-// of single rows, but for CopyUneven, whole lines alone. On a Xeon, ns per row with the one and the other, fresh ids in one call after the other, and at last the
-// same ones:
+// of single rows, but for CopyUneven, whole lines alone. On a Xeon, ns per row with the one and the other, fresh ids in one call after the other, and
+// at last the same ones:
 //
 //	ids                    1        2        4        8        16
 //	  400,000 x 300  411 411  250 252  189 189  163  161  164 140
