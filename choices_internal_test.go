@@ -97,16 +97,20 @@ func TestCopiesAVX512(t *testing.T) {
 	isatest.Tune(t, &tuning.CopyUneven, true)
 	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct {
-			elements, cols int
+			most, elements int
 			by             way
 		}{
-			{511, 511, 0}, {512, 512, 0}, {513, 513, byWhole}, {512, 64, 0}, {576, 64, byWhole},
-			{600, 15, 0}, {576, 16, byWhole}, {595, 17, byWhole}, // copyColumns
+			{512, 511, 0}, {512, 512, 0}, {512, 513, byWhole}, {512, 576, byWhole},
+			{0, 15, 0}, {0, 16, byWhole}, {0, 17, byWhole}, // copyColumns
 		} {
+			tuning.CopyElements = c.most
 			for _, uneven := range []bool{true, false} {
 				tuning.CopyUneven = uneven
-				if got, want := copies512(c.elements, c.cols), c.by&w != 0 && (uneven || c.cols%16 == 0); got != want {
+				if got, want := copies512(c.elements), c.by&w != 0 && (uneven || c.elements%16 == 0); got != want {
 					t.Errorf("%+v, uneven ones %v: %v, want %v", c, uneven, got, want)
+				}
+				if got, want := copiesByID(c.elements), w == byWhole && c.elements > c.most; got != want {
+					t.Errorf("%+v, by their ids: %v, want %v", c, got, want)
 				}
 			}
 		}

@@ -498,8 +498,8 @@ line:
 // line into the next is stored twice. On a Xeon, over the time with vectors from the first column on and a tail, AVX2 and AVX-512, calls for the
 // same ids over and over: 16 rows of 8 columns 0.81 and 0.79, of 12 0.90 and 0.86, of 24 0.98 and 1.03, of 32 0.88 and 0.89, of 64 0.89 and 0.86, 8
 // of 100 0.88 and 0.90, of 200 0.87 and 0.80, of 300 0.82 and 0.86, of 512 0.95 and 0.97, 4 of 768 0.98 and 0.99, of 1,000 1.02 and 0.90, of 1,024
-// 0.96 and 0.99; fresh ids 0.96 to 1.01. COPY_ROWS does R9 rows, whose addresses are at R8, to rows R11 bytes apart: DX is cleared since, computed
-// from DI, it would have each row wait for the one before (4 of 768 by AVX2: 1.12).
+// 0.96 and 0.99; fresh ids 0.96 to 1.01. DX is cleared since, computed from DI, it would have each row wait for the one before (4 of 768 by AVX2:
+// 1.12).
 #define COPY(off, at, v) \
 	VMOVUPS off(R10)(at*1), v; \
 	VMOVUPS v, off(DI)(at*1)
@@ -545,16 +545,6 @@ copied:
 	LEAQ -size(AX*4), CX;    \
 	LEAQ (-3*size)(CX), R13
 
-#define COPY_ROWS(FIRST, size, v) \
-row: \
-	MOVQ (R8), R10;          \
-	COPY_ROW(FIRST, size, v); \
-	ADDQ $8, R8;             \
-	ADDQ R11, DI;            \
-	DECQ R9;                 \
-	JNE  row;                \
-	VZEROUPPER
-
 #define FIRST_LINE_AVX2 COPY(0, DX, Y0); COPY(32, DX, Y0)
 #define FIRST_LINE_AVX512 COPY(0, DX, Z0)
 
@@ -569,7 +559,14 @@ TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-40
 	COPY_BEGIN(32)
 	TESTQ CX, CX
 	JLT  short
-	COPY_ROWS(FIRST_LINE_AVX2, 32, Y0)
+row:
+	MOVQ (R8), R10
+	COPY_ROW(FIRST_LINE_AVX2, 32, Y0)
+	ADDQ $8, R8
+	ADDQ R11, DI
+	DECQ R9
+	JNE  row
+	VZEROUPPER
 	RET
 short:
 	MOVQ (R8), R10

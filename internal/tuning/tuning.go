@@ -641,7 +641,7 @@ var SeveralIDs = ofMaker(32, 24, 24)
 // half as many again of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen
 // 5, which copies them by their ids, times of 4, 6, 8, 12, 16, 24 and 32 ids without it over those with it, all of them fresh, medians of 31
 // interleaved rounds; the bar is behind the last of those that go without it. A dash stands for 512 elements, or 768 of whole lines, and less, which
-// gained 0.57 to 1.04 when Go found the addresses. Elsewhere it was not measured.
+// took 0.57 to 1.03 when Go found the addresses. Elsewhere it was not measured.
 //
 //	4,000,000 x 30     -    -    -    -    -   0.93|1.00
 //	4,000,000 x 32     -    -    -    -    -    -   0.93|
