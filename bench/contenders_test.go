@@ -58,7 +58,7 @@ func outcome(k *kernel, s shape, contender int) []float32 {
 	m := new(arena).memory(k, s)
 	c := k.contenders(m)[contender]
 	defer isa.Set(c.level)()
-	c.run(0)
+	c.run(0, 1)
 	return contents(k, m)
 }
 

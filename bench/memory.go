@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -235,10 +236,28 @@ func distinctIDs(lists [][]int32, vocab int) float64 {
 	return float64(n) / float64(len(lists))
 }
 
-// copy copies the i-th part of from.
-func (m *memory) copy(i int) {
-	n := len(m.to)
-	copy(m.to, m.from[i%(len(m.from)/n)*n:])
+// lists yields so many lists of ids, from the first-th on, and behind the last the first again. It does without a division for
+// each.
+func (m *memory) lists(first, n int) iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		i := first % len(m.ids)
+		for range n {
+			if !yield(m.ids[i]) {
+				return
+			}
+			if i++; i == len(m.ids) {
+				i = 0
+			}
+		}
+	}
+}
+
+// copies copies so many parts of from, from the first-th on.
+func (m *memory) copies(first, n int) {
+	size := len(m.to)
+	for i := range n {
+		copy(m.to, m.from[(first+i)%(len(m.from)/size)*size:])
+	}
 }
 
 // part says where in numbers the contents of a buffer begin, so that no two are alike.
