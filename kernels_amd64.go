@@ -61,7 +61,7 @@ const (
 //lint:ignore U1000 for the assembly alone
 const mixedBytes = 768 // three blocks of AVX-512, which does one more (AHEAD_FOUR)
 
-// noRows is what addScaled has for arguments of rows, where the assembly is that of rows.
+// noRows is what a row that stands alone has for arguments, where the assembly is that of rows.
 //
 //lint:ignore U1000 for the assembly alone
 var noRows rowArgs
@@ -333,6 +333,33 @@ func addScaled(dst []float32, alpha float32, src []float32) {
 	}
 }
 
+// scaleRow sets a row of dst to scale times one of src, both no more than a chunk and not empty.
+//
+//go:noinline
+func scaleRow(dst, src []float32, scale float32) {
+	race.Write(unsafe.SliceData(dst), len(dst))
+	race.Read(unsafe.SliceData(src), len(src))
+	if isa.Active() == isa.AVX512 {
+		scaleRowAVX512(&dst[0], &src[0], len(dst), scale)
+	} else {
+		scaleRowAVX2(&dst[0], &src[0], len(dst), scale)
+	}
+}
+
+// embedRow sets a row of dst to scale times one of src plus the beginning of positions, likewise.
+//
+//go:noinline
+func embedRow(dst, src []float32, scale float32, positions []float32) {
+	race.Write(unsafe.SliceData(dst), len(dst))
+	race.Read(unsafe.SliceData(src), len(src))
+	race.Read(unsafe.SliceData(positions), len(dst))
+	if isa.Active() == isa.AVX512 {
+		embedRowAVX512(&dst[0], &src[0], &positions[0], len(dst), scale)
+	} else {
+		embedRowAVX2(&dst[0], &src[0], &positions[0], len(dst), scale)
+	}
+}
+
 // copyRow copies a row of n > 0 elements, no more than a chunk, of a table of size elements.
 // Of a row of a large table that is not long, what is behind its first KiB is prefetched first where AVX-512 is in halves, four lines
 // at a time. On a Zen 4, ns of a Gather of one row, one after the other, by this, by a call of fetchRows before the copy, by the copy
@@ -548,6 +575,12 @@ func copyRowAVX2(dst, src *float32, cols int)
 func addScaledAVX2(dst, src *float32, n int, alpha float32)
 
 //go:noescape
+func scaleRowAVX2(dst, src *float32, n int, scale float32)
+
+//go:noescape
+func embedRowAVX2(dst, src, positions *float32, n int, scale float32)
+
+//go:noescape
 func ids32BelowAVX2(ids unsafe.Pointer, n int, limit uint32) (ok bool)
 
 //go:noescape
@@ -591,6 +624,12 @@ func addBatchesAVX512(a *batchArgs)
 
 //go:noescape
 func addScaledAVX512(dst, src *float32, n int, alpha float32)
+
+//go:noescape
+func scaleRowAVX512(dst, src *float32, n int, scale float32)
+
+//go:noescape
+func embedRowAVX512(dst, src, positions *float32, n int, scale float32)
 
 //go:noescape
 func ids32BelowAVX512(ids unsafe.Pointer, n int, limit uint32) (ok bool)

@@ -599,6 +599,12 @@ columnsDone:
 	VZEROUPPER
 	RET
 
+// LONE_ROW is what COLUMNS needs of a row that stands alone: no other to prefetch.
+#define LONE_ROW(size) \
+	XORL R12, R12;        \
+	LEAQ ·noRows(SB), BX; \
+	SPLIT(size)
+
 // func addScaledAVX2(dst, src *float32, n int, alpha float32)
 // for i, x := range src { dst[i] += alpha * x }
 TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28
@@ -606,10 +612,33 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-28
 	MOVQ src+8(FP), DI
 	MOVQ n+16(FP), AX
 	VBROADCASTSS alpha+24(FP), Y15
-	XORL R12, R12
-	LEAQ ·noRows(SB), BX
-	SPLIT(32)
+	LONE_ROW(32)
 	COLUMNS_AVX2(ADD_SCALED)
+	VZEROUPPER
+	RET
+
+// func scaleRowAVX2(dst, src *float32, n int, scale float32)
+// for i, x := range src { dst[i] = scale * x }
+TEXT ·scaleRowAVX2(SB), NOSPLIT, $0-28
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R10
+	MOVQ n+16(FP), AX
+	VBROADCASTSS scale+24(FP), Y15
+	LONE_ROW(32)
+	COLUMNS_AVX2(GATHER_SCALED)
+	VZEROUPPER
+	RET
+
+// func embedRowAVX2(dst, src, positions *float32, n int, scale float32)
+// for i, x := range src { dst[i] = scale * x + positions[i] }
+TEXT ·embedRowAVX2(SB), NOSPLIT, $0-36
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R10
+	MOVQ positions+16(FP), R11
+	MOVQ n+24(FP), AX
+	VBROADCASTSS scale+32(FP), Y15
+	LONE_ROW(32)
+	COLUMNS_AVX2(EMBED)
 	VZEROUPPER
 	RET
 
@@ -1209,10 +1238,35 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	MOVQ n+16(FP), AX
 	VBROADCASTSS alpha+24(FP), Z15
 	MASK
-	XORL R12, R12
-	LEAQ ·noRows(SB), BX
-	SPLIT(64)
+	LONE_ROW(64)
 	COLUMNS_AVX512(ADD_SCALED)
+	VZEROUPPER
+	RET
+
+// func scaleRowAVX512(dst, src *float32, n int, scale float32)
+// for i, x := range src { dst[i] = scale * x }
+TEXT ·scaleRowAVX512(SB), NOSPLIT, $0-28
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R10
+	MOVQ n+16(FP), AX
+	VBROADCASTSS scale+24(FP), Z15
+	MASK
+	LONE_ROW(64)
+	COLUMNS_AVX512(GATHER_SCALED)
+	VZEROUPPER
+	RET
+
+// func embedRowAVX512(dst, src, positions *float32, n int, scale float32)
+// for i, x := range src { dst[i] = scale * x + positions[i] }
+TEXT ·embedRowAVX512(SB), NOSPLIT, $0-36
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), R10
+	MOVQ positions+16(FP), R11
+	MOVQ n+24(FP), AX
+	VBROADCASTSS scale+32(FP), Z15
+	MASK
+	LONE_ROW(64)
+	COLUMNS_AVX512(EMBED)
 	VZEROUPPER
 	RET
 

@@ -61,6 +61,25 @@ func addScaled(dst []float32, alpha float32, src []float32) {
 	addScaledNEON(&dst[0], &src[0], len(dst), alpha)
 }
 
+// scaleRow sets a row of dst to scale times one of src, both no more than a chunk and not empty.
+//
+//go:noinline
+func scaleRow(dst, src []float32, scale float32) {
+	race.Write(unsafe.SliceData(dst), len(dst))
+	race.Read(unsafe.SliceData(src), len(src))
+	scaleRowNEON(&dst[0], &src[0], len(dst), scale)
+}
+
+// embedRow sets a row of dst to scale times one of src plus the beginning of positions, likewise.
+//
+//go:noinline
+func embedRow(dst, src []float32, scale float32, positions []float32) {
+	race.Write(unsafe.SliceData(dst), len(dst))
+	race.Read(unsafe.SliceData(src), len(src))
+	race.Read(unsafe.SliceData(positions), len(dst))
+	embedRowNEON(&dst[0], &src[0], &positions[0], len(dst), scale)
+}
+
 // copyRow copies a row of n > 0 elements.
 func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
 
@@ -84,8 +103,7 @@ func idsBelowChunk(ids unsafe.Pointer, wide uint64, n int, limit uint64) bool {
 	return ids64BelowNEON(ids, n, limit)
 }
 
-// vek, which does the two below on amd64, has no assembly for arm64. Multiplying by 1 is exact, and to scale a vector is
-// to gather it scaled to where it is.
+// vek, which does the two below on amd64, has no assembly for arm64. Multiplying by 1 is exact.
 
 func add(dst, src []float32) { addScaled(dst, 1, src) }
 
@@ -94,9 +112,11 @@ func scale(dst []float32, alpha float32) {
 		kernels.Scale(dst, alpha)
 		return
 	}
-	id := [1]uint32{0}
-	m := Matrix{Rows: 1, Cols: len(dst), Data: dst, Stride: len(dst)}
-	gatherScaled(&m, &m, id[:], alpha, &hint{})
+	for len(dst) > chunkElements {
+		scaleRow(dst[:chunkElements], dst[:chunkElements], alpha)
+		dst = dst[chunkElements:]
+	}
+	scaleRow(dst, dst, alpha)
 }
 
 // fetchRows prefetches so many bytes of the rows that n ids choose.
@@ -130,6 +150,12 @@ func addBatchesNEON(a *batchArgs)
 
 //go:noescape
 func addScaledNEON(dst, src *float32, n int, alpha float32)
+
+//go:noescape
+func scaleRowNEON(dst, src *float32, n int, scale float32)
+
+//go:noescape
+func embedRowNEON(dst, src, positions *float32, n int, scale float32)
 
 //go:noescape
 func ids32BelowNEON(ids unsafe.Pointer, n int, limit uint32) (ok bool)

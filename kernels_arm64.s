@@ -354,6 +354,29 @@ TEXT ·addScaledNEON(SB), NOSPLIT, $0-28
 	COLUMNS(ADD_SCALED, STEP, R8)
 	RET
 
+// func scaleRowNEON(dst, src *float32, n int, scale float32)
+// for i, x := range src { dst[i] = scale * x }
+TEXT ·scaleRowNEON(SB), NOSPLIT, $0-28
+	MOVD  dst+0(FP), R6
+	MOVD  src+8(FP), R5
+	MOVD  n+16(FP), R8
+	MOVWU scale+24(FP), R24
+	VDUP  R24, V31.S4
+	COLUMNS(GATHER_SCALED, STEP, R8)
+	RET
+
+// func embedRowNEON(dst, src, positions *float32, n int, scale float32)
+// for i, x := range src { dst[i] = scale * x + positions[i] }
+TEXT ·embedRowNEON(SB), NOSPLIT, $0-36
+	MOVD  dst+0(FP), R6
+	MOVD  src+8(FP), R5
+	MOVD  positions+16(FP), R7
+	MOVD  n+24(FP), R8
+	MOVWU scale+32(FP), R24
+	VDUP  R24, V31.S4
+	COLUMNS(EMBED, STEP_POSITIONS, R8)
+	RET
+
 // AddBatches walks the rows of batchArgs, and each row from left to right; for each block, pair, vector or part of one
 // it adds up all batches in registers.
 //

@@ -669,6 +669,28 @@ func idLimit[I ID](rows int) uint64 {
 
 func wide[I ID](ids []I) uint64 { return uint64(unsafe.Sizeof(ids[0])) >> 3 }
 
+// lone returns the row of a table that the only id of a call chooses, which is no more than a chunk: it is done without what a kernel for
+// many costs to set up. It is nil where there are more ids, or the one is outside. On a Zen 5 with AVX-512, times of that over those by such a
+// kernel, and what plain saves, which comes before the other checks; the same ids over and over, medians of three processes of 61 interleaved
+// rounds, and behind them one row of a table in no cache, a fresh one each time:
+//
+//	             GatherScaled                  ScatterAdd                    Embed
+//	ids          1    2    8    16   fresh     1    2    8    16   fresh     1    2    8    16   fresh
+//	x 8          0.44 0.88 0.88 0.89           0.46 0.90 0.89 0.88           0.50 0.86 0.86 0.88
+//	x 64         0.45 0.89 0.90 0.93 0.51      0.49 0.88 0.91 0.93 0.95      0.50 0.86 0.89 0.90 0.92
+//	x 300        0.46 0.92 0.91 0.99 0.81      0.49 0.93 0.93 0.98 0.94      0.50 0.90 0.95 0.98 0.91
+//	x 768        0.50 0.94 0.97 1.00 0.93      0.57 0.93 0.97 0.99 0.89      0.59 0.90 0.98 1.00 0.87
+//
+// 18, 19 and 24 ns for one row of 64 columns, where loops in Go take 19, 34 and 27.
+func lone[I ID](table *Matrix, ids []I, h *hint) []float32 {
+	if len(ids) == 1 && h.more <= 0 && table.Cols <= chunkElements {
+		if id := uint64(ids[0]); id < uint64(table.Rows) { // read once: it may change meanwhile
+			return table.Row(int(id))
+		}
+	}
+	return nil
+}
+
 func gather[I ID](dst, table *Matrix, ids []I, h *hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.Gather(*dst, *table, ids)
@@ -679,6 +701,10 @@ func gather[I ID](dst, table *Matrix, ids []I, h *hint) int {
 func gatherScaled[I ID](dst, table *Matrix, ids []I, scale float32, h *hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.GatherScaled(*dst, *table, ids, scale)
+	}
+	if row := lone(table, ids, h); row != nil {
+		scaleRow(dst.Data[:len(row)], row, scale)
+		return 1
 	}
 	return gatherWith(opGatherScaled, dst, table, ids, scale, h)
 }
@@ -707,6 +733,10 @@ func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, h *hint)
 	if len(ids) == 0 {
 		return 0
 	}
+	if row := lone(dst, ids, h); row != nil {
+		addScaled(row, alpha, src.Data[:len(row)])
+		return 1
+	}
 	race.WriteRows(dst, ids)
 	race.ReadMatrix(src)
 	a := rowArgs{linear: &src.Data[0], table: &dst.Data[0], ids: unsafe.Pointer(&ids[0]), scale: alpha}
@@ -718,6 +748,10 @@ func scatterAdd[I ID](dst *Matrix, ids []I, alpha float32, src *Matrix, h *hint)
 func embed[I ID](dst, table *Matrix, ids []I, scale float32, positions *Matrix, start, seq int, h *hint) int {
 	if isa.Active() == isa.Portable {
 		return kernels.Embed(*dst, *table, ids, scale, *positions, start, seq)
+	}
+	if row := lone(table, ids, h); row != nil {
+		embedRow(dst.Data[:len(row)], row, scale, positions.Data[start*positions.Stride:])
+		return 1
 	}
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
@@ -737,6 +771,10 @@ func embedAt[I, P ID](dst, table *Matrix, ids []I, scale float32, positions *Mat
 	}
 	if len(ids) == 0 {
 		return 0
+	}
+	if row, place := lone(table, ids, h), lone(positions, at, h); row != nil && place != nil {
+		embedRow(dst.Data[:len(row)], row, scale, place)
+		return 1
 	}
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)

@@ -303,6 +303,7 @@ func TestEveryDim(t *testing.T) {
 					compare[int32, int](t, heap, shape{dim: dim, gap: gap, n: 12, rows: 9, seq: 4, start: 2, scale: 1.7})
 				}
 				compare[uint64, int32](t, heap, shape{dim: dim, n: 1, rows: 1, seq: 1, scale: -3})
+				compare[uint32, int](t, heap, shape{dim: dim, gap: 1 + dim%3, n: 1, rows: 9, seq: 1, start: 2, scale: 1.7})
 			}
 		})
 	})
