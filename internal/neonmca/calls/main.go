@@ -127,6 +127,19 @@ func lookups(dim int) {
 		}
 		return err
 	})
+	one := matrix(cached, dim)
+	call("scaleRowNEON", dim, 0, rows, func(n int) (err error) {
+		for i := range n {
+			err = rowvec.GatherScaled(first(linear, 1), one, ids[i:i+1], 3)
+		}
+		return err
+	})
+	call("embedRowNEON", dim, 0, rows, func(n int) (err error) {
+		for i := range n {
+			err = rowvec.Embed(first(linear, 1), one, ids[i:i+1], 3, positions, i, 1)
+		}
+		return err
+	})
 	stack := matrix(batches*2*rows, dim)
 	call("addBatchesNEON", dim, 0, rows, func(n int) error {
 		return rowvec.AddBatches(first(sum, n), first(stack, n*batches))
