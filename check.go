@@ -107,16 +107,17 @@ func rangesMeet(a, alen, b, blen uintptr) bool { return a < b+blen && b < a+alen
 
 // The checks take pointers: matrices are large enough for copies of them to be felt in calls for a single row.
 
-// plain reports, before the checks that say what is wrong, whether rows in their order have the shape of what ids choose from a table, and
-// share no memory with it, nor the one of the two that is written with ids, as far as their slices tell. It does not look at ids.
-func plain[I ID](linear, table, written *Matrix, ids []I) bool {
+// wellFormed reports whether rows in their order have the shape of what ids choose from a table, and whether the two matrices share no memory,
+// nor the one that is written any with ids, going by whole slices. It does not look at what ids are. Where it is false, the checks behind it
+// say what is wrong, if anything is.
+func wellFormed[I ID](linear, table, written *Matrix, ids []I) bool {
 	return linear.Rows == len(ids) && linear.Cols == table.Cols && fits(linear) && fits(table) &&
 		!slicesMeet(linear.Data, table.Data) && !slicesMeet(written.Data, ids)
 }
 
-// checkGather checks what Gather and its relatives share. Ids come last but for overlap: they cost the most.
+// checkGather checks what Gather and its relatives share. What is wrong with ids comes last but for overlap: they cost the most.
 func checkGather[I ID](op string, dst, table *Matrix, ids []I) error {
-	if plain(dst, table, dst, ids) && idsBelow(ids, table.Rows) {
+	if wellFormed(dst, table, dst, ids) && idsBelow(ids, table.Rows) {
 		return nil
 	}
 	if !fits(dst) {
@@ -142,7 +143,7 @@ func checkGather[I ID](op string, dst, table *Matrix, ids []I) error {
 
 // checkScatter checks a scatter-add of src into dst; what names the kind of ids.
 func checkScatter[I ID](op, dstName string, dst *Matrix, what string, ids []I, srcName string, src *Matrix) error {
-	if plain(src, dst, dst, ids) && idsBelow(ids, dst.Rows) {
+	if wellFormed(src, dst, dst, ids) && idsBelow(ids, dst.Rows) {
 		return nil
 	}
 	if !fits(dst) {

@@ -62,47 +62,6 @@ func TestGuardedIDs(t *testing.T) {
 	})
 }
 
-// TestGuardedRow puts single rows flush against inaccessible pages, on both sides: what is done for one id goes by other loops than rows do.
-func TestGuardedRow(t *testing.T) {
-	const most = 1040
-	var regions [3]*guard.Region
-	for i := range regions {
-		regions[i] = guard.New(t, most*4)
-	}
-	rng := rand.New(rand.NewPCG(1, 3))
-	isatest.Each(t, func(t *testing.T) {
-		for _, dim := range append(dims(1), 300, 768, most) {
-			for _, place := range []func(*guard.Region, int) []float32{guard.Tail[float32], guard.Head[float32]} {
-				row := func(i int) rowvec.Matrix {
-					data := place(regions[i], dim)
-					copy(data, matrix(heap(), rng, 1, dim, 0).Data)
-					return rowvec.Matrix{Rows: 1, Cols: dim, Data: data, Stride: dim}
-				}
-				table, dst, positions := row(0), row(1), row(2)
-				want := clone(dst)
-				check := func(kernel string, got, want rowvec.Matrix, err error) {
-					t.Helper()
-					if d := diff(got.Data, want.Data, kernel == "Gather"); d != "" || err != nil {
-						t.Fatalf("%s of a row of %d: %v %s", kernel, dim, err, d)
-					}
-				}
-				id := []int32{0}
-				kernels.GatherScaled(want, table, id, 3)
-				check("GatherScaled", dst, want, rowvec.GatherScaled(dst, table, id, 3))
-				kernels.Embed(want, table, id, 5, positions, 0, 1)
-				check("Embed", dst, want, rowvec.Embed(dst, table, id, 5, positions, 0, 1))
-				kernels.EmbedAt(want, table, id, 7, positions, id)
-				check("EmbedAt", dst, want, rowvec.EmbedAt(dst, table, id, 7, positions, id))
-				sum := clone(table)
-				kernels.ScatterAdd(sum, id, 9, dst)
-				check("ScatterAdd", table, sum, rowvec.ScatterAdd(table, id, 9, dst))
-				kernels.Gather(want, table, id)
-				check("Gather", dst, want, rowvec.Gather(dst, table, id))
-			}
-		}
-	})
-}
-
 func guardedIDs[I rowvec.ID](t *testing.T, table rowvec.Matrix, ids []I) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(len(ids))))

@@ -333,7 +333,7 @@ func addScaled(dst []float32, alpha float32, src []float32) {
 	}
 }
 
-// scaleRow sets a row of dst to scale times one of src, both no more than a chunk and not empty.
+// scaleRow sets dst to scale times src, both no more than a chunk and not empty; they may be the same. It is not inlined, likewise.
 //
 //go:noinline
 func scaleRow(dst, src []float32, scale float32) {
@@ -346,7 +346,7 @@ func scaleRow(dst, src []float32, scale float32) {
 	}
 }
 
-// embedRow sets a row of dst to scale times one of src plus the beginning of positions, likewise.
+// embedRow sets dst to scale times src plus the beginning of positions, likewise.
 //
 //go:noinline
 func embedRow(dst, src []float32, scale float32, positions []float32) {

@@ -599,7 +599,7 @@ columnsDone:
 	VZEROUPPER
 	RET
 
-// LONE_ROW is what COLUMNS needs of a row that stands alone: no other to prefetch.
+// LONE_ROW is what COLUMNS needs of a row of AX columns that stands alone: no other to prefetch.
 #define LONE_ROW(size) \
 	XORL R12, R12;        \
 	LEAQ ·noRows(SB), BX; \

@@ -58,6 +58,10 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 		return append(append(corners(name+" row 1", row(m, 1), use), corners(name+" row 3", row(m, 3), use)...),
 			at(name+" row 2", &m.Data[2*m.Stride], untouched))
 	}
+	alone := func(name string, m rowvec.Matrix, use int) []spot { // row 1
+		return append(corners(name+" row 1", row(m, 1), use), at(name+" before it", &m.Data[m.Stride-1], untouched),
+			at(name+" behind it", &m.Data[m.Stride+m.Cols], untouched), at(name+" row 2", &m.Data[2*m.Stride], untouched))
+	}
 	vector := func(name string, x []float32, use int) []spot {
 		return corners(name, rowvec.Matrix{Rows: 1, Cols: len(x), Data: x, Stride: len(x)}, use)
 	}
@@ -103,8 +107,29 @@ func racing(cols int) map[string]func() (func() error, []spot) {
 		"Gather of one row": func() (func() error, []spot) {
 			dst, table, ids := row(m(), 0), m(), []int32{1}
 			return func() error { return rowvec.Gather(dst, table, ids) },
-				all(corners("dst", dst, isWritten), corners("table row 1", row(table, 1), isRead),
-					[]spot{at("id", &ids[0], isRead), at("row 2", &table.Data[2*table.Stride], untouched)})
+				all(corners("dst", dst, isWritten), alone("table", table, isRead), []spot{at("id", &ids[0], isRead)})
+		},
+		"GatherScaled of one row": func() (func() error, []spot) {
+			dst, table, ids := row(m(), 0), m(), []int32{1}
+			return func() error { return rowvec.GatherScaled(dst, table, ids, 2) },
+				all(corners("dst", dst, isWritten), alone("table", table, isRead), []spot{at("id", &ids[0], isRead)})
+		},
+		"ScatterAdd of one row": func() (func() error, []spot) {
+			dst, src, ids := m(), row(m(), 0), []int32{1}
+			return func() error { return rowvec.ScatterAdd(dst, ids, 2, src) },
+				all(alone("dst", dst, isWritten), corners("src", src, isRead), []spot{at("id", &ids[0], isRead)})
+		},
+		"Embed of one row": func() (func() error, []spot) {
+			dst, table, positions, ids := row(m(), 0), m(), m(), []int32{1}
+			return func() error { return rowvec.Embed(dst, table, ids, 2, positions, 1, 1) },
+				all(corners("dst", dst, isWritten), alone("table", table, isRead), alone("positions", positions, isRead),
+					[]spot{at("id", &ids[0], isRead)})
+		},
+		"EmbedAt of one row": func() (func() error, []spot) {
+			dst, table, positions, ids, places := row(m(), 0), m(), m(), []int32{1}, []int32{1}
+			return func() error { return rowvec.EmbedAt(dst, table, ids, 2, positions, places) },
+				all(corners("dst", dst, isWritten), alone("table", table, isRead), alone("positions", positions, isRead),
+					[]spot{at("id", &ids[0], isRead), at("position", &places[0], isRead)})
 		},
 		"GatherScaled": func() (func() error, []spot) {
 			dst, table, ids := m(), m(), ids()

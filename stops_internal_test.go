@@ -2,6 +2,7 @@ package rowvec
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -73,27 +74,32 @@ func TestStops(t *testing.T) {
 			kernels := map[string]func(h *hint) int{
 				"gather":       func(h *hint) int { return gather(dst, table, ids, h) },
 				"gatherScaled": func(h *hint) int { return gatherScaled(dst, table, ids, 2, h) },
-				"bagSum, of one": func(h *hint) int {
+				"bagSum, bags of one": func(h *hint) int {
 					defer func(bytes int) { tuning.StreamBytes = bytes }(tuning.StreamBytes)
 					if h.stream {
 						tuning.StreamBytes = 0
 					}
 					return bagSum(dst, table, ids, ones, nil, true)
 				},
-				"bagSum":              func(*hint) int { return bagSum(m(2), table, ids, bags, nil, false) },
-				"bagSum, prefetched":  func(*hint) int { return bagSum(m(2), far, ids, bags, nil, false) },
-				"bagSum, weighted":    func(*hint) int { return bagSum(m(2), far, ids, bags, make([]float32, n), false) },
-				"bagMax":              func(*hint) int { return bagMax(m(2), far, ids, bags, false) },
-				"embed":               func(h *hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
-				"embedAt":             func(h *hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
-				"embedAt, at":         func(h *hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
-				"scatterAdd":          func(h *hint) int { return scatterAdd(table, ids, 2, linear, h) },
-				"gather, windows":     func(h *hint) int { return gather(windows, far, ids, h) },
-				"scatterAdd, windows": func(h *hint) int { return scatterAdd(far, ids, 2, windows, h) },
-				"updateSGD":           func(h *hint) int { return updateSGD(table, ids, linear, 1, 0, h) },
-				"updateAdagrad":       func(h *hint) int { return updateAdagrad(table, m(rows), ids, linear, 1, 1, h) },
-				"updateRowAdagrad":    func(h *hint) int { return updateRowAdagrad(table, sums, ids, linear, 1, 1, h) },
-				"updateAdam":          func(h *hint) int { return updateAdam(table, m(rows), m(rows), ids, linear, AdamStep{Epsilon: 1}, h) },
+				"bagSum":               func(*hint) int { return bagSum(m(2), table, ids, bags, nil, false) },
+				"bagSum, prefetched":   func(*hint) int { return bagSum(m(2), far, ids, bags, nil, false) },
+				"bagSum, weighted":     func(*hint) int { return bagSum(m(2), far, ids, bags, make([]float32, n), false) },
+				"bagMax":               func(*hint) int { return bagMax(m(2), far, ids, bags, false) },
+				"embed":                func(h *hint) int { return embed(dst, table, ids, 2, linear, 0, n, h) },
+				"embedAt":              func(h *hint) int { return embedAt(dst, table, ids, 2, linear, make([]uint64, n), h) },
+				"embedAt, at":          func(h *hint) int { return embedAt(dst, linear, make([]uint32, n), 2, table, at, h) },
+				"scatterAdd":           func(h *hint) int { return scatterAdd(table, ids, 2, linear, h) },
+				"gatherScaled, of one": func(h *hint) int { return gatherScaled(m(1), table, ids[:1], 2, h) },
+				"scatterAdd, of one":   func(h *hint) int { return scatterAdd(table, ids[:1], 2, m(1), h) },
+				"embed, of one":        func(h *hint) int { return embed(m(1), table, ids[:1], 2, linear, 0, 1, h) },
+				"embedAt, of one":      func(h *hint) int { return embedAt(m(1), table, ids[:1], 2, linear, make([]uint64, 1), h) },
+				"embedAt, at, of one":  func(h *hint) int { return embedAt(m(1), linear, make([]uint32, 1), 2, table, at[:1], h) },
+				"gather, windows":      func(h *hint) int { return gather(windows, far, ids, h) },
+				"scatterAdd, windows":  func(h *hint) int { return scatterAdd(far, ids, 2, windows, h) },
+				"updateSGD":            func(h *hint) int { return updateSGD(table, ids, linear, 1, 0, h) },
+				"updateAdagrad":        func(h *hint) int { return updateAdagrad(table, m(rows), ids, linear, 1, 1, h) },
+				"updateRowAdagrad":     func(h *hint) int { return updateRowAdagrad(table, sums, ids, linear, 1, 1, h) },
+				"updateAdam":           func(h *hint) int { return updateAdam(table, m(rows), m(rows), ids, linear, AdamStep{Epsilon: 1}, h) },
 				"dots": func(*hint) int {
 					return dots(&Matrix{Rows: 2, Cols: n, Stride: n, Data: make([]float32, 2*n)}, m(2), table, ids)
 				},
@@ -122,6 +128,10 @@ func TestStops(t *testing.T) {
 						}
 						for i, id := range ids {
 							at[i] = uint64(id)
+						}
+						want := want
+						if strings.HasSuffix(name, ", of one") {
+							want = min(want, 1)
 						}
 						if got := kernel(&hint{stream: stream}); got != want {
 							t.Errorf("%s of %d columns, past the caches %v, in halves %v, near %v: %d done, want %d", name, cols, stream, halves, tuning.NearBytes > 0, got, want)

@@ -79,6 +79,7 @@ var cases = map[string][]shape{
 		{vocab: 1000000, dim: 64, ids: 8192, dist: "uniform", cache: "cold"},
 		{vocab: 1000, dim: 512, ids: 2048, dist: "uniform", cache: "warm"},
 		{vocab: 1000, dim: 8, ids: 2048, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 64, ids: 1, dist: "uniform", cache: "warm"},
 	},
 	"ScatterAdd": {
 		{vocab: 50257, dim: 768, ids: 8192, dist: "zipf", cache: "cold"},
@@ -88,6 +89,7 @@ var cases = map[string][]shape{
 		{vocab: 1000, dim: 64, ids: 2048, dist: "uniform", cache: "warm"},
 		{vocab: 1000, dim: 8, ids: 2048, dist: "uniform", cache: "warm"},
 		{vocab: 1000, dim: 1, ids: 2048, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 64, ids: 1, dist: "uniform", cache: "warm"},
 	},
 	"Embed": {
 		{vocab: 50257, dim: 768, ids: 8192, seq: 1024, dist: "zipf", cache: "cold"},
@@ -96,6 +98,7 @@ var cases = map[string][]shape{
 		{vocab: 1000, dim: 512, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
 		{vocab: 1000, dim: 64, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
 		{vocab: 1000, dim: 8, ids: 2048, seq: 128, dist: "uniform", cache: "warm"},
+		{vocab: 1000, dim: 64, ids: 1, seq: 1, dist: "uniform", cache: "warm"},
 	},
 	"EmbedSinusoidal": {
 		{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "uniform", cache: "cold"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rowvec/rowvec/internal/isa"
@@ -112,6 +113,32 @@ func TestRestart(t *testing.T) {
 }
 
 // TestBytes: what is moved for each row counts once, and lists of ids count on average.
+// TestLists: calls go on through all lists of ids, and all parts of what is copied, and begin anew behind the last.
+func TestLists(t *testing.T) {
+	m := &memory{ids: [][]int32{{0}, {1}, {2}}, to: make([]float32, 2), from: []float32{0, 0, 1, 1, 2, 2}}
+	var got []int32
+	for ids := range m.lists(5, 5) {
+		got = append(got, ids[0])
+	}
+	if want := []int32{2, 0, 1, 2, 0}; !slices.Equal(got, want) {
+		t.Errorf("lists %v, want %v", got, want)
+	}
+	got = nil
+	for ids := range m.lists(0, 5) {
+		if got = append(got, ids[0]); len(got) == 2 {
+			break
+		}
+	}
+	if want := []int32{0, 1}; !slices.Equal(got, want) {
+		t.Errorf("lists %v until the second, want %v", got, want)
+	}
+	for n, want := range []float32{1: 2, 2: 0, 3: 1, 4: 2} {
+		if m.copies(5, n); n > 0 && m.to[1] != want {
+			t.Errorf("the last of %d copies is of part %v, want %v", n, m.to[1], want)
+		}
+	}
+}
+
 func TestBytes(t *testing.T) {
 	if got := distinctIDs([][]int32{{1, 1, 2}, {3, 4, 5}, {0, 0, 0}, {0, 5, 0}}, 6); got != 2 {
 		t.Errorf("%v ids on average, want 2", got)

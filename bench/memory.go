@@ -252,11 +252,16 @@ func (m *memory) lists(first, n int) iter.Seq[[]int32] {
 	}
 }
 
-// copies copies so many parts of from, from the first-th on.
+// copies copies so many parts of from, from the first-th on, likewise.
 func (m *memory) copies(first, n int) {
 	size := len(m.to)
-	for i := range n {
-		copy(m.to, m.from[(first+i)%(len(m.from)/size)*size:])
+	parts := len(m.from) / size
+	i := first % parts
+	for range n {
+		copy(m.to, m.from[i*size:])
+		if i++; i == parts {
+			i = 0
+		}
 	}
 }
 

@@ -114,6 +114,7 @@ func readChecks(read func(name string) (string, error), path, rel string, first 
 	c := &checks{path: path, pkg: file.Name.Name, text: text}
 	var all []*mutant
 	where, named, about := "", false, ""
+	seen := map[string][]token.Pos{} // where conditions of the same text stand in a function
 	offset := func(p token.Pos) int { return set.Position(p).Offset }
 	source := func(e ast.Node) string { return text[offset(e.Pos()):offset(e.End())] }
 	add := func(e ast.Expr, kind, is string) int {
@@ -121,8 +122,14 @@ func readChecks(read func(name string) (string, error), path, rel string, first 
 		if !strings.Contains(source(e), "err ") {
 			about = ""
 		}
+		was := about + strings.Join(strings.Fields(source(e)), " ")
+		same := seen[where+": "+was]
+		if len(same) == 0 || same[len(same)-1] != e.Pos() {
+			same = append(same, e.Pos())
+			seen[where+": "+was] = same
+		}
 		all = append(all, &mutant{File: rel, Line: set.Position(e.Pos()).Line, Where: where, Level: "checks", Kind: kind,
-			Was: about + strings.Join(strings.Fields(source(e)), " "), Is: strings.Join(strings.Fields(is), " "), number: first + len(all)})
+			Was: was, Is: strings.Join(strings.Fields(is), " "), number: first + len(all), nth: len(same)})
 		return first + len(all) - 1
 	}
 	wrapped := func(e ast.Expr, inner string) string {

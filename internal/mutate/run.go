@@ -36,7 +36,7 @@ type mutant struct {
 
 	start, end int      // of an instruction, in its file
 	functions  []string // that have it
-	nth        int      // of the instructions of its function or macro that are the same, from 1 on
+	nth        int      // of the instructions or conditions of its function or macro that are the same, from 1 on
 	number     int      // that chooses it, and the first of those of its condition
 	site       int
 }

@@ -127,16 +127,16 @@ func lookups(dim int) {
 		}
 		return err
 	})
-	one := matrix(cached, dim)
-	call("scaleRowNEON", dim, 0, rows, func(n int) (err error) {
-		for i := range n {
-			err = rowvec.GatherScaled(first(linear, 1), one, ids[i:i+1], 3)
+	call("scaleRowNEON", dim, 0, rows, func(n int) error {
+		for range n {
+			rowvec.Scale(linear.Row(0), 3)
 		}
-		return err
+		return nil
 	})
+	table := matrix(cached, dim)
 	call("embedRowNEON", dim, 0, rows, func(n int) (err error) {
 		for i := range n {
-			err = rowvec.Embed(first(linear, 1), one, ids[i:i+1], 3, positions, i, 1)
+			err = rowvec.Embed(first(linear, 1), table, ids[i:i+1], 3, positions, i, 1)
 		}
 		return err
 	})
