@@ -341,6 +341,14 @@ func TestNewMatrixMisuse(t *testing.T) {
 			t.Errorf("NewMatrix(%d, %d): %v", c.rows, c.cols, err)
 		}
 	}
+	for _, size := range []int{math.MaxInt, math.MaxInt/4 + 1} { // of rows or columns of nothing there may be as many
+		if m, err := rowvec.NewMatrix(0, size); err != nil || m.Rows != 0 || m.Cols != size {
+			t.Errorf("NewMatrix(0, %d): %d x %d, %v", size, m.Rows, m.Cols, err)
+		}
+		if m, err := rowvec.NewMatrix(size, 0); err != nil || m.Rows != size || m.Cols != 0 {
+			t.Errorf("NewMatrix(%d, 0): %d x %d, %v", size, m.Rows, m.Cols, err)
+		}
+	}
 }
 
 // TestSideBySide: matrices that share a buffer without sharing an element are no overlap.
