@@ -112,7 +112,6 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestBytes: what is moved for each row counts once, and lists of ids count on average.
 // TestLists: calls go on through all lists of ids, and all parts of what is copied, and begin anew behind the last.
 func TestLists(t *testing.T) {
 	m := &memory{ids: [][]int32{{0}, {1}, {2}}, to: make([]float32, 2), from: []float32{0, 0, 1, 1, 2, 2}}
@@ -139,6 +138,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestBytes: what is moved for each row counts once, and lists of ids count on average.
 func TestBytes(t *testing.T) {
 	if got := distinctIDs([][]int32{{1, 1, 2}, {3, 4, 5}, {0, 0, 0}, {0, 5, 0}}, 6); got != 2 {
 		t.Errorf("%v ids on average, want 2", got)
