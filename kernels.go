@@ -157,7 +157,7 @@ const (
 )
 
 // gatherFew copies rows so if all is plainly in order and they are no more than a chunk together, and returns how many, or -1. A call
-// of wellFormed, which asks much the same, would take 2 to 7 percent of the time of up to 16 rows of 8 and 64 columns.
+// of wellFormed, which asks much the same, would take 2 to 7 percent, once 15, of the time of up to 16 rows of 8 and 64 columns.
 // What is checked of an id is what is copied by, since another goroutine may change it, or copyByID checks it once more. R has
 // room for all rows, and no more than it takes, since it has to be cleared.
 func gatherFew[I ID, R [fewIDs]*float32 | [severalIDs]*float32](dst, table *Matrix, ids []I) (done int) {
