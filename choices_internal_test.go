@@ -109,9 +109,25 @@ func TestCopiesAVX512(t *testing.T) {
 				if got, want := copies512(c.elements), c.by&w != 0 && (uneven || c.elements%16 == 0); got != want {
 					t.Errorf("%+v, uneven ones %v: %v, want %v", c, uneven, got, want)
 				}
-				if got, want := copiesByID(c.elements), w == byWhole && c.elements > c.most; got != want {
-					t.Errorf("%+v, by their ids: %v, want %v", c, got, want)
-				}
+			}
+		}
+	})
+}
+
+func TestCopiesByID(t *testing.T) {
+	isatest.Tune(t, &tuning.CopyElements, 512)
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct {
+			rows, cols int
+			fetches    bool
+			by         way
+		}{
+			{2, 7, false, byHalves}, {2, 63, false, byHalves}, {2, 64, true, byHalves}, // severalColumns
+			{4, 65, false, 0}, {4, 65, true, 0}, {4, 80, false, byHalves}, {4, 80, true, 0},
+			{1, 512, false, byHalves}, {1, 513, false, byWhole}, {3, 171, true, byWhole}, {8, 80, false, byHalves | byWhole}, // CopyElements
+		} {
+			if got, want := copiesByID(c.rows, c.cols, c.fetches), c.by&w != 0; got != want {
+				t.Errorf("%d rows of %d, prefetched %v: %v, want %v", c.rows, c.cols, c.fetches, got, want)
 			}
 		}
 	})
@@ -130,9 +146,10 @@ func TestFewAtOnce(t *testing.T) {
 			rows, cols int
 			by         way
 		}{
-			{2, 256, byAVX2 | byWhole}, {2, 257, 0}, {4, 96, byAVX2 | byWhole}, {4, 97, byWhole}, {8, 16, byAVX2 | byWhole}, {8, 17, byWhole},
-			{9, 8, byWhole}, {16, 1, byWhole}, {4, 128, byWhole}, {4, 129, 0}, {8, 64, byWhole}, {8, 63, byWhole}, {8, 65, 0}, {16, 32, byWhole}, {16, 33, 0},
-			{16, 48, byWhole}, {12, 64, byWhole}, {13, 64, 0}, {3, 256, byWhole}, {3, 272, 0}, // whole lines
+			{2, 256, byAVX2 | byAVX512}, {2, 257, 0}, {4, 96, byAVX2 | byAVX512}, {4, 97, byAVX512}, {8, 16, byAVX2 | byAVX512}, {8, 17, byAVX512},
+			{9, 8, byAVX512}, {16, 1, byAVX512}, {4, 128, byAVX512}, {4, 129, 0}, {8, 64, byAVX512}, {8, 63, byAVX512}, {8, 65, 0}, {16, 32, byAVX512}, {16, 33, 0},
+			{16, 48, byAVX512}, {12, 64, byAVX512}, {13, 64, 0}, {3, 256, byAVX512}, {3, 272, 0}, // whole lines
+			{16, 30, byAVX512}, {17, 30, byWhole}, {32, 24, 0}, {32, 16, byWhole}, {17, 8, byWhole}, // fewIDs
 		} {
 			if got, want := fewAtOnce(c.rows, c.cols), c.by&w != 0; got != want {
 				t.Errorf("%d rows of %d: %v, want %v", c.rows, c.cols, got, want)

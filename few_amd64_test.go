@@ -27,7 +27,7 @@ func TestCopyByID(t *testing.T) {
 
 func copiesByIDs[I ID](t *testing.T) {
 	t.Helper()
-	for _, cols := range []int{1, 15, 16, 17, 100} {
+	for _, cols := range []int{1, 7, 8, 9, 15, 16, 17, 64, 100} {
 		table, _ := NewMatrix(5, cols)
 		for i := range table.Data {
 			table.Data[i] = 1 + float32(i)

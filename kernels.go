@@ -171,7 +171,7 @@ func gatherFew[I ID, R [fewIDs]*float32 | [severalIDs]*float32](dst, table *Matr
 		return -1
 	}
 	fetches := !fewAtOnce(len(ids), cols) && !cached(table)
-	if copiesByID(len(ids) * cols) {
+	if copiesByID(len(ids), cols, fetches) {
 		return copyByID(dst, table, ids, fetches)
 	}
 	var rows R

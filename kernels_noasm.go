@@ -55,7 +55,7 @@ func copyRow(dst, src *float32, n, _ int) { copy(unsafe.Slice(dst, n), unsafe.Sl
 func copyFew(dst *Matrix, rows []*float32) { copyEach(dst, rows) }
 
 // copiesByID and copyByID: that is for AVX-512.
-func copiesByID(int) bool                            { return false }
+func copiesByID(int, int, bool) bool                 { return false }
 func copyByID[I ID](_, _ *Matrix, _ []I, _ bool) int { return -1 }
 
 // cached, fewAtOnce and fetchFew: nothing is prefetched.

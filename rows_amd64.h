@@ -165,7 +165,11 @@ done: \
 	VXORPS v2, v2, v2; \
 	VXORPS v3, v3, v3
 
-// ADD_SCALED is what a scatter-add does to one vector of a row, off bytes behind at, in registers x and y.
+// What a gather and a scatter-add do to one vector of a row, off bytes behind at, in registers x and y; STORE gets the result in x.
+#define GATHER(LOAD, STORE, scale, off, at, x, y) \
+	LOAD(off(R10)(at*1), x); \
+	STORE(x, off(DI)(at*1))
+
 #define ADD_SCALED(LOAD, STORE, scale, off, at, x, y) \
 	LOAD(off(DI)(at*1), x);  \
 	LOAD(off(R10)(at*1), y); \

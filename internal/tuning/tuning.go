@@ -625,7 +625,7 @@ var NormRows = ofIntel(4, 0)
 //	   50,257 x 64    0.80 0.79 0.83 0.89    0.92 1.01 0.99 1.00
 //	1,000,000 x 64    0.81 0.83 0.82 0.92    0.93 1.02 1.01 1.03
 //
-// and AVX2, which stands for others:
+// and AVX2, which stands for others without AVX-512 in halves:
 //
 //	    1,000 x 8     0.67 0.73 0.76 0.88    0.69 0.73 0.80 0.92
 //	4,000,000 x 16    0.82 0.85 0.92 1.03    0.99 1.00 1.01 1.04
@@ -633,13 +633,20 @@ var NormRows = ofIntel(4, 0)
 //	1,000,000 x 48    0.88 0.93 0.99 1.18    1.02 1.01 0.92 0.94
 //	   50,257 x 64    0.84 0.89 0.98 1.03    0.93 0.93 0.93 1.05
 //
+// On a Zen 4 28 and 32 ids, which go by ids there, the same ones over and over, and all of them fresh, in a table that is not prefetched, in the third
+// level and in no cache:
+//
+//	x 8     0.79 0.78    0.59 0.66   0.94 0.95   0.98 0.99
+//	x 16    0.80 0.80    0.65 0.67   0.97 0.95   0.99 0.98
+//	x 30    0.81 0.80    0.77 0.76   0.90 0.93   1.10 1.13
+//	x 64    0.73 0.74    0.76 0.80   0.89 0.86   1.14 1.16
+//
 // Longer rows lose: 17, 24 and 32 ids of 500,000 x 128 0.83, 1.02 and 1.11, of 100,000 x 256 0.88, 1.25 and 1.36. Addresses of rows have arrays of
 // two sizes, since they have to be cleared: two ids took 1.09 to 1.18 times as long with one for 64 alone, and take 1.01 to 1.06 times so.
-var SeveralIDs = ofMaker(32, 24, 24)
+var SeveralIDs = ofMaker(32, 24, ofHalves(32, 24))
 
-// FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch where AVX-512 is not in halves, and
-// half as many again of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen
-// 5, which copies them by their ids, times of 4, 6, 8, 12, 16, 24 and 32 ids without it over those with it, all of them fresh, medians of 31
+// FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch with AVX-512, and half as many again
+// of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen 5, which copies them by their ids, times of 4, 6, 8, 12, 16, 24 and 32 ids without it over those with it, all of them fresh, medians of 31
 // interleaved rounds; the bar is behind the last of those that go without it. A dash stands for 512 elements, or 768 of whole lines, and less, which
 // took 0.57 to 1.03 when Go found the addresses. Elsewhere it was not measured.
 //
@@ -655,7 +662,32 @@ var SeveralIDs = ofMaker(32, 24, 24)
 //	   50,257 x 256   0.93|0.98 1.03 1.03 1.04
 //
 // The same ids over and over take 0.45 to 0.69 of the time without it, all of them.
-var FewElements = ofMaker(720, 0, 0)
+//
+// On a Zen 4, times of 2, 3, 4, 6, 8, 12 and 16 ids without it and by their ids, over those with it and by addresses that Go found:
+//
+//	5,333,333 x 12   0.58 0.76 0.86 1.40 1.00 0.94 1.02|
+//	8,000,000 x 8    0.57 0.59 0.67 0.93 0.96 0.95 0.97|
+//	4,000,000 x 16   0.56 0.65 0.81 0.93 0.97 1.05 1.08|
+//	2,133,333 x 30   0.97 0.70 0.89 0.92 1.11|1.15 1.27
+//	2,000,000 x 32   0.96 0.70 0.85 0.96 1.03 0.96 0.95|
+//	1,280,000 x 50   0.65 0.87 0.95 0.98|1.12 1.25 1.39
+//	1,000,000 x 64   0.65 0.87 0.95 0.97 0.96|1.15 1.37
+//	  711,111 x 90   0.94 1.08|1.26 1.51 1.80 1.88 2.01
+//	  640,000 x 100  0.95 1.09|1.15 1.33 1.45 1.67 2.08
+//	  500,000 x 128  0.91 0.94 0.99|1.24 1.33 1.66 1.90
+//	  250,000 x 256  1.07|1.23 1.32 1.65 1.93 1.95 2.63
+//	   50,257 x 64   0.70      0.93      0.94|1.08 1.27
+//
+// and of the same ones 0.41 to 0.76, those of 50,257 x 64 and what is shorter 0.41 to 0.65.
+var FewElements = ofMaker(720, 0, 342)
+
+// ofHalves returns the constant for processors that do AVX-512 in halves, or that for others.
+func ofHalves(halves, others int) int {
+	if isa.Halves() {
+		return halves
+	}
+	return others
+}
 
 // ofIntel returns the constant for processors of Intel's, or that for others.
 func ofIntel(intel, others int) int {
