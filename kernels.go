@@ -183,11 +183,28 @@ func gatherFew[I ID, R [fewIDs]*float32 | [severalIDs]*float32](dst, table *Matr
 	}
 	race.WriteMatrix(dst)
 	race.ReadRows(table, ids)
+	addresses := unsafe.Slice(&rows[0], len(ids))
 	if fetches {
+		if part := fewPart(table); part < len(ids) {
+			copyParts(dst, table, ids, addresses, part)
+			return len(ids)
+		}
 		fetchFew(table, ids)
 	}
-	copyFew(dst, unsafe.Slice(&rows[0], len(ids)))
+	copyFew(dst, addresses)
 	return len(ids)
+}
+
+// copyParts copies part of few rows at a time, while the next are on their way.
+func copyParts[I ID](dst, table *Matrix, ids []I, rows []*float32, part int) {
+	to := *dst
+	fetchFew(table, ids[:part])
+	for len(ids) > part {
+		fetchFew(table, ids[part:min(2*part, len(ids))])
+		copyFew(&to, rows[:part])
+		to.Data, ids, rows = to.Data[part*to.Stride:], ids[part:], rows[part:]
+	}
+	copyFew(&to, rows)
 }
 
 // copyEach copies rows to those of dst, one by one.

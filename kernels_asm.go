@@ -313,6 +313,7 @@ const (
 	nearShortBytes = 8 << 10
 	aheadBytes     = 24 << 10
 	fewBytes       = 4 << 10
+	partBytes      = 8 << 10
 	aheadLeast     = 8
 	aheadMost      = 96
 	aheadFew       = 32
@@ -519,6 +520,14 @@ func fetchFew[I ID](table *Matrix, ids []I) {
 	if isa.Active() != isa.Portable && !heldLines(table) {
 		fetch(table, ids, len(ids), &hint{})
 	}
+}
+
+// fewPart returns how many of few rows are prefetched, at first and while as many are copied.
+func fewPart(table *Matrix) int {
+	if halves() && extent(table) > heldBytes/4 {
+		return max(1, partBytes/4/table.Cols)
+	}
+	return severalIDs
 }
 
 // fewAtOnce reports whether so many rows are so few and so short that a processor that goes ahead by some 150 instructions asks for all of them

@@ -58,7 +58,8 @@ func copyFew(dst *Matrix, rows []*float32) { copyEach(dst, rows) }
 func copiesByID(int, int, bool) bool                 { return false }
 func copyByID[I ID](_, _ *Matrix, _ []I, _ bool) int { return -1 }
 
-// cached, fewAtOnce and fetchFew: nothing is prefetched.
+// cached, fewAtOnce, fewPart and fetchFew: nothing is prefetched.
 func cached(*Matrix) bool         { return true }
 func fewAtOnce(int, int) bool     { return true }
+func fewPart(*Matrix) int         { return severalIDs }
 func fetchFew[I ID](*Matrix, []I) {}
