@@ -674,6 +674,41 @@ func TestRowsAhead(t *testing.T) {
 	})
 }
 
+// TestAheadOfFew has calls of few ids, and of one more, and of rows on either side of those that are long, and not too long, for it.
+func TestAheadOfFew(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct{ cols, ids, want int }{
+			{256, 8, 12}, {257, 8, 7}, {300, 256, 6}, {300, 257, 12}, {512, 8, 4}, {768, 8, 2}, {2048, 8, 1}, {4096, 256, 1}, {4097, 256, 12},
+		} {
+			if w != byHalves {
+				c.want = 12
+			}
+			if got := aheadOfFew(12, 4*c.cols, c.ids); got != c.want {
+				t.Errorf("%d ids of %d columns: %d rows ahead, want %d", c.ids, c.cols, got, c.want)
+			}
+		}
+		if got := aheadOfFew(1, 4*300, 8); got != 1 {
+			t.Errorf("%d rows ahead where 1 is the most", got)
+		}
+	})
+}
+
+// TestFewPart has tables that a last-level cache may hold, and larger ones.
+func TestFewPart(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct{ rows, cols, want int }{
+			{1 << 17, 64, severalIDs}, {1<<17 + 1, 64, 32}, {1 << 15, 256, severalIDs}, {1<<15 + 1, 256, 8}, {50257, 768, 2}, {8000, 3000, 1}, // heldBytes
+		} {
+			if w != byHalves {
+				c.want = severalIDs
+			}
+			if got := fewPart(&Matrix{Rows: c.rows, Cols: c.cols, Stride: c.cols}); got != c.want {
+				t.Errorf("%d x %d: %d rows, want %d", c.rows, c.cols, got, c.want)
+			}
+		}
+	})
+}
+
 // TestBagsPrefetched has tables of rows of bags on either side of what is prefetched, of those that are short and others.
 func TestBagsPrefetched(t *testing.T) {
 	isatest.Tune(t, &tuning.CachedBagBytes, 4*60_000)

@@ -135,6 +135,9 @@ func prepareBags[I ID](a *bagArgs, dst, table *Matrix, ids []I) {
 	}
 	if extent(table) > small/4 {
 		ahead = rowsAhead(table, dst.Cols*4, len(ids), least, a.near)
+		if dst.Cols <= wholeBytes/4 { // of 2,048 columns and more, sums took a Zen 4 1.03 to 1.17 times as long
+			ahead = aheadOfFew(ahead, dst.Cols*4, len(ids))
+		}
 	}
 	fetch(table, ids, ahead, &hint{})
 	a.dstStride, a.tableStride = uintptr(dst.Stride)*4, uintptr(table.Stride)*4

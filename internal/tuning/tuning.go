@@ -633,8 +633,8 @@ var NormRows = ofIntel(4, 0)
 //	1,000,000 x 48    0.88 0.93 0.99 1.18    1.02 1.01 0.92 0.94
 //	   50,257 x 64    0.84 0.89 0.98 1.03    0.93 0.93 0.93 1.05
 //
-// On a Zen 4 28 and 32 ids, which go by ids there, the same ones over and over, and all of them fresh, in a table that is not prefetched, in the third
-// level and in no cache:
+// On a Zen 4 28 and 32 ids, which go by ids there, the same ones over and over, and all of them fresh, in a table that is not prefetched, in the
+// third level and in no cache:
 //
 //	x 8     0.79 0.78    0.59 0.66   0.94 0.95   0.98 0.99
 //	x 16    0.80 0.80    0.65 0.67   0.97 0.95   0.99 0.98
@@ -646,9 +646,10 @@ var NormRows = ofIntel(4, 0)
 var SeveralIDs = ofMaker(32, 24, ofHalves(32, 24))
 
 // FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch with AVX-512, and half as many again
-// of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen 5, which copies them by their ids, times of 4, 6, 8, 12, 16, 24 and 32 ids without it over those with it, all of them fresh, medians of 31
-// interleaved rounds; the bar is behind the last of those that go without it. A dash stands for 512 elements, or 768 of whole lines, and less, which
-// took 0.57 to 1.03 when Go found the addresses. Elsewhere it was not measured.
+// of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen 5, which copies them
+// by their ids, times of 4, 6, 8, 12, 16, 24 and 32 ids without it over those with it, all of them fresh, medians of 31 interleaved rounds; the bar is
+// behind the last of those that go without it. A dash stands for 512 elements, or 768 of whole lines, and less, which took 0.57 to 1.03 when Go found
+// the addresses. Elsewhere, but for what is said of a Zen 4, it was not measured.
 //
 //	4,000,000 x 30     -    -    -    -    -   0.93|1.00
 //	4,000,000 x 32     -    -    -    -    -    -   0.93|
