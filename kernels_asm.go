@@ -234,8 +234,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //
 // Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level, and more
 // where tuning.AheadBytes is), but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is
-// done (a gather of 128 ids of 1,000,000 x 16, which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 4 saw no difference between 12
-// and 32, or 48. A Zen 5, with 32, 64 and 96 rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
+// done (a gather of 128 ids of 1,000,000 x 16, which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 5, with 32, 64 and 96 rows ahead,
+// and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
 //
 //	table             gather           scatter-add      embed            sums of bags of 10
 //	1,000,000 x 8     4.68 3.22 2.54   4.70 3.21 2.63   5.41 3.62 2.84
@@ -244,8 +244,20 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //	1,000,000 x 64    9.56 9.71 9.73   11.1 11.5 11.5   14.8 13.8 13.7   9.12 7.65 7.67 7.51
 //	1,000,000 x 128                                                      15.3 15.9 15.4 15.4
 //
-// Where AVX-512 goes in halves it is closeAhead rows of more than a line, of tables of up to closeBytes. On a Zen 4, times of that over those
-// of up to aheadMost, 2,048 uniform ids, sums and the next two columns in bags of 10, medians of 31 interleaved rounds:
+// Where AVX-512 goes in halves it is halfBytes. On a Zen 4, times of that over those of aheadBytes, fresh ids, medians of 15 interleaved rounds:
+//
+//	                 gather               scatter-add          embed                SGD                  Adagrad
+//	ids              128  512  2048 8192  128  512  2048 8192  128  512  2048 8192  128  512  2048 8192  128  512  2048 8192
+//	2,000,000 x 32   1.00 0.99 1.01 1.00  0.99 0.95 0.97 0.90  0.98 0.98 0.94 0.96  1.00 0.99 0.99 0.97  1.00 0.99 0.98 0.99
+//	1,000,000 x 64   0.99 0.99 1.00 1.01  0.94 0.94 0.93 0.89  0.92 0.99 0.96 0.98  1.00 1.00 1.01 0.99  0.98 1.00 1.00 0.99
+//	  666,666 x 96   0.98 0.95 0.99 0.98  0.93 0.91 0.94 0.91  1.01 1.00 0.96 0.96  0.97 0.91 0.96 0.98  1.00 1.02 0.99 0.96
+//	  500,000 x 128  0.99 0.97 0.98 0.98  0.96 1.05 0.96 1.00  1.00 0.93 0.95 0.97  0.98 1.01 0.97 1.03  0.95 0.96 0.99 0.98
+//	  250,000 x 256  0.99 0.99 1.00 1.00  0.97 0.97 0.99 0.96  0.99 1.01 0.99 0.98  0.96 0.98 0.97 0.96  0.97 0.99 1.12 0.97
+//
+// It is 0.94 to 1.08 in tables of 12.8 and 40 MB; 16 KiB gain as much, 6 less, and 4 take up to 1.4 times as long.
+//
+// There it is also no more than closeAhead rows of more than a line, of tables of up to closeBytes. On a Zen 4, times of that over those of up to
+// aheadMost, 2,048 uniform ids, sums and the next two columns in bags of 10, medians of 31 interleaved rounds:
 //
 //	              gather  scatter-add  embed  SGD   Adagrad  Dots  sums  weighted  maxima
 //	20,000 x 32   0.92    0.91         0.97   0.93  0.99     0.97  0.89  0.89      0.94
@@ -312,6 +324,7 @@ const (
 	nearBytes      = 32 << 10
 	nearShortBytes = 8 << 10
 	aheadBytes     = 24 << 10
+	halfBytes      = 12 << 10
 	fewBytes       = 4 << 10
 	partBytes      = 8 << 10
 	partMost       = 16 << 10
@@ -463,7 +476,7 @@ func bytesAhead(near bool) (short, long int) {
 	case isa.Active() == isa.AVX2:
 		return fewBytes, nearBytes
 	}
-	return aheadBytes, longBytes
+	return halfBytes, longBytes
 }
 
 // fetch prefetches the first rows that ids choose, which no row before them does, and no more than wholeBytes of each: of all
