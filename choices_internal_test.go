@@ -693,6 +693,21 @@ func TestAheadOfFew(t *testing.T) {
 	})
 }
 
+// TestLongAhead has many ids of rows that are long, and not, where AVX-512 goes in halves.
+func TestLongAhead(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct{ cols, ids, want int }{
+			{1024, 257, 8}, {1025, 256, 1}, {1025, 257, 16}, {12288, 256, 8}, {12288, 257, 16}, {13000, 257, 15}, // wholeBytes, partIDs, longBytes
+		} {
+			if ahead, _ := prefetch(&Matrix{Rows: 1 << 16, Cols: c.cols, Stride: c.cols}, c.ids, c.cols, false, false); ahead != c.want && w == byHalves {
+				t.Errorf("%d ids of %d columns: %d rows ahead, want %d", c.ids, c.cols, ahead, c.want)
+			} else if ahead > 8 && w == byAVX2 {
+				t.Errorf("%d ids of %d columns: %d rows ahead with AVX2", c.ids, c.cols, ahead)
+			}
+		}
+	})
+}
+
 // TestFewPart has tables that a last-level cache may hold, and larger ones.
 func TestFewPart(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
