@@ -38,7 +38,7 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 	for _, size := range [][2]int{{50257, 768}, {1000000, 64}, {10000, 64}} {
 		vocab, dim := size[0], size[1]
-		table := advised(vocab, dim)
+		table, grad := advised(vocab, dim), advised(vocab, dim)
 		for _, size := range []int{1, 2, 4, 8, 16, 32, 64, 256} { // of 128 Ki elements
 			n := size << 17 / dim / seq * seq
 			dst := advised(n, dim)
@@ -60,13 +60,13 @@ func BenchmarkWorkers(b *testing.B) {
 					return func(in lookup.Input) error { return bag.Forward(bags, in) }
 				}},
 				{"Backward", func(e *lookup.Embedding) func(in lookup.Input) error {
-					return func(in lookup.Input) error { return e.Backward(table, in, dst) }
+					return func(in lookup.Input) error { return e.Backward(grad, in, dst) }
 				}},
 				{"BackwardSparse", func(e *lookup.Embedding) func(in lookup.Input) error {
-					grad := e.NewGradient()
+					sparse := e.NewGradient()
 					return func(in lookup.Input) error {
-						grad.Clear()
-						return e.BackwardSparse(grad, in, dst)
+						sparse.Clear()
+						return e.BackwardSparse(sparse, in, dst)
 					}
 				}},
 				{"StepBatch", func(e *lookup.Embedding) func(in lookup.Input) error {
