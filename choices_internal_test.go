@@ -708,6 +708,28 @@ func TestLongAhead(t *testing.T) {
 	})
 }
 
+// TestAheadOfClears has how many rows of a gradient are fetched while as many are set to zero.
+func TestAheadOfClears(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for _, c := range []struct{ cols, halves, others int }{
+			{16, 32, 32}, {64, 32, 32}, {65, 31, 32}, {300, 6, 20}, {768, 2, 8}, {2048, 1, 8}, {2049, 1, 7}, {20000, 1, 1}, // others: wideBytes
+		} {
+			want := c.others
+			switch w {
+			case byHalves:
+				want = c.halves
+			case byAVX2:
+				if c.cols > 2048 {
+					want = 8
+				}
+			}
+			if got := ahead(&Matrix{Rows: 1 << 18, Cols: c.cols, Stride: c.cols}); got != want {
+				t.Errorf("%d columns: %d rows, want %d", c.cols, got, want)
+			}
+		}
+	})
+}
+
 // TestFewPart has tables that a last-level cache may hold, and larger ones.
 func TestFewPart(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {

@@ -571,7 +571,10 @@ func ahead(table *Matrix) int {
 		return 0
 	}
 	bytes, most := min(table.Cols*4, wideBytes), longBytes
-	if fullWidth() {
+	switch {
+	case halves():
+		return min(max(partBytes/bytes, 1), aheadFew)
+	case fullWidth():
 		most = wideBytes
 	}
 	return min(max(aheadBytes/bytes, aheadLeast), aheadFew, max(most/bytes, 1))
