@@ -113,7 +113,7 @@ type matrixArg Matrix
 //	   390 x 256 0.97 0.98 0.99 0.96               0.97 1.03 0.96 0.94
 //	   333 x 300 0.98 1.08 1.11 1.04               1.03 1.06 1.17 1.03
 //
-// (24 and 32 against the kernel). Prefetched ones of 192 and 256 columns, whose ids have to be checked twice, took 1.03 to 1.08 times as long.
+// (32 against the kernel). Prefetched ones of 192 and 256 columns, whose ids have to be checked twice, took 1.03 to 1.08 times as long.
 func copiesByID(rows, cols int, fetches bool) bool {
 	return halves() && (cols <= severalColumns || cols%16 == 0 && !fetches) || fullWidth() && rows*cols > tuning.CopyElements
 }

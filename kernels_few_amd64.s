@@ -360,17 +360,7 @@ lastLines:
 	VZEROUPPER
 	RET
 
-// GATHER_FEW checks all of up to 63 ids before it copies the first row, and each again when it copies by it, since it may have changed meanwhile.
-// Rows of 8 to 15 columns are two vectors of AVX2 that overlap, and shorter ones part of one: a masked vector of AVX-512 that reaches from one line
-// into the next waits for both, whatever its mask, and 12 and 16 fresh rows of 8,000,000 x 8 took a Zen 4 1.2 and 1.4 times as long so.
-//
-// Registers:
-//	R8   ids, and where the next one is   DI   matrix dst, then a row of it     R11  limit of ids
-//	R9   where they end                   R10  matrix table, then a row of it   AX   columns
-//	CX   number of ids                    R12  bytes between rows of dst        K1   lanes of a row of less than a vector
-//	SI   ids, then row 0 of the table     BX   those of the table
-//
-// and those of COPY_ROW. It ends with R8 where the first id is that has not been copied by, or in front of all if one was outside.
+// FEW_ROW finds the row of an id, if it is still below the limit, and FEW_NEXT goes on to the next, in registers of GATHER_FEW.
 #define FEW_ROW(LOAD_ID) \
 	LOAD_ID (R8), R10; \
 	CMPQ R10, R11;     \
@@ -384,6 +374,17 @@ lastLines:
 	CMPQ R8, R9;    \
 	JNE  row
 
+// GATHER_FEW checks all of up to 63 ids before it copies the first row, and each again when it copies by it, since it may have changed meanwhile.
+// Rows of 8 to 15 columns are two vectors of AVX2 that overlap, and shorter ones part of one: a masked vector of AVX-512 that reaches from one line
+// into the next waits for both, whatever its mask, and 12 and 16 fresh rows of 8,000,000 x 8 took a Zen 4 1.2 and 1.4 times as long so.
+//
+// Registers:
+//	R8   ids, and where the next one is   DI   matrix dst, then a row of it     R11  limit of ids
+//	R9   where they end                   R10  matrix table, then a row of it   AX   columns
+//	CX   number of ids                    R12  bytes between rows of dst        K1   lanes of a row of less than a vector
+//	SI   ids, then row 0 of the table     BX   those of the table
+//
+// and those of COPY_ROW. It ends with R8 where the first id is that has not been copied by, or in front of all if one was outside.
 #define GATHER_FEW(BROADCAST, MASKED_IDS, COMPARE, LOAD_ID, lanes, size) \
 	BROADCAST R11, Z0;                   \
 	LEAQ (R8)(CX*size), R9;              \
