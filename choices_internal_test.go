@@ -147,7 +147,8 @@ func TestFewAtOnce(t *testing.T) {
 			by         way
 		}{
 			{2, 256, byAVX2 | byAVX512}, {2, 257, 0}, {4, 96, byAVX2 | byAVX512}, {4, 97, byAVX512}, {8, 16, byAVX2 | byAVX512}, {8, 17, byAVX512},
-			{9, 8, byAVX512}, {16, 1, byAVX512}, {4, 128, byAVX512}, {4, 129, 0}, {8, 64, byAVX512}, {8, 63, byAVX512}, {8, 65, 0}, {16, 32, byAVX512}, {16, 33, 0},
+			{9, 8, byAVX512}, {16, 1, byAVX512}, {4, 128, byAVX512}, {4, 129, 0}, {8, 64, byAVX512}, {8, 63, byAVX512}, {8, 65, 0},
+			{16, 32, byAVX512}, {16, 33, 0},
 			{16, 48, byAVX512}, {12, 64, byAVX512}, {13, 64, 0}, {3, 256, byAVX512}, {3, 272, 0}, // whole lines
 			{16, 30, byAVX512}, {17, 30, byWhole}, {32, 24, 0}, {32, 16, byWhole}, {17, 8, byWhole}, // fewIDs
 		} {
@@ -693,16 +694,17 @@ func TestAheadOfFew(t *testing.T) {
 	})
 }
 
-// TestLongAhead has many ids of rows that are long, and not, where AVX-512 goes in halves.
+// TestLongAhead has many ids of rows that are too long to have no more than startBytes ahead, and not, and few.
 func TestLongAhead(t *testing.T) {
+	isatest.Tune(t, &tuning.AheadBytes, 30*1024)
 	suppose(t, func(t *testing.T, w way) {
-		for _, c := range []struct{ cols, ids, want int }{
-			{1024, 257, 8}, {1025, 256, 1}, {1025, 257, 16}, {12288, 256, 8}, {12288, 257, 16}, {13000, 257, 15}, // wholeBytes, partIDs, longBytes
+		for _, c := range []struct{ cols, ids, avx2, halves, whole int }{
+			{1024, 257, 8, 8, 8}, {4096, 257, 2, 8, 4}, {4097, 256, 1, 8, 3}, {4097, 257, 1, 16, 3}, // startMost, startIDs
+			{12288, 256, 1, 8, 1}, {12288, 257, 1, 16, 1}, {13000, 257, 1, 15, 1}, {24576, 256, 1, 5, 1}, // manyBytes, longBytes
 		} {
-			if ahead, _ := prefetch(&Matrix{Rows: 1 << 16, Cols: c.cols, Stride: c.cols}, c.ids, c.cols, false, false); ahead != c.want && w == byHalves {
-				t.Errorf("%d ids of %d columns: %d rows ahead, want %d", c.ids, c.cols, ahead, c.want)
-			} else if ahead > 8 && w == byAVX2 {
-				t.Errorf("%d ids of %d columns: %d rows ahead with AVX2", c.ids, c.cols, ahead)
+			want := map[way]int{byAVX2: c.avx2, byHalves: c.halves, byWhole: c.whole}[w]
+			if ahead, _ := prefetch(&Matrix{Rows: 1 << 16, Cols: c.cols, Stride: c.cols}, c.ids, c.cols, false, false); ahead != want {
+				t.Errorf("%d ids of %d columns: %d rows ahead, want %d", c.ids, c.cols, ahead, want)
 			}
 		}
 	})
@@ -734,7 +736,7 @@ func TestAheadOfClears(t *testing.T) {
 func TestFewPart(t *testing.T) {
 	suppose(t, func(t *testing.T, w way) {
 		for _, c := range []struct{ rows, cols, want int }{
-			{1 << 17, 64, severalIDs}, {1<<17 + 1, 64, 32}, {1 << 15, 256, severalIDs}, {1<<15 + 1, 256, 8}, {50257, 768, 2}, {8000, 3000, 1}, // heldBytes
+			{83886, 100, severalIDs}, {83887, 100, 20}, {1 << 15, 256, severalIDs}, {1<<15 + 1, 256, 8}, {50257, 768, 2}, {8000, 3000, 1}, // heldBytes
 		} {
 			if w != byHalves {
 				c.want = severalIDs

@@ -138,7 +138,7 @@ func Gather[I ID](dst, table Matrix, ids []I) error {
 // fewIDs is up to how many rows Gather copies without what a kernel costs to set up; with more, to choose the way through each row
 // anew costs more than that. Up to as many ids are checked in Go, if not by copyByID. On a Zen 5 with AVX-512, ns per row of so many by the kernel
 // and so, medians of 61 interleaved rounds, ids at random, and of the last three tables with 32 MB of something else read in
-// between; it was not measured elsewhere, nor on Arm, where Go copies them:
+// between; copiesByID has figures of a Zen 4, and it was not measured elsewhere, nor on Arm, where Go copies them:
 //
 //	table                  2            4            8           12           16           24
 //	    1,000 x 8      23.1  16.4   11.6   8.6    6.0   4.7    4.3   3.4    3.3   2.9    2.4   2.2

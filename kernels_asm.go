@@ -207,8 +207,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // caches, lines gain nothing up to wholeBytes (50,257 x 768: gather 485, 264, 278, embed 474, 267, 339), but much above
 // (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
-// 8 percent, and those bytes 2. Distances matter little above aheadLeast rows, as long as those fit into longBytes of the
-// second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (tuning.NearBytes),
+// 8 percent, and those bytes 2. Distances matter little above aheadLeast rows (but see aheadOfFew and longAhead), as long as
+// those fit into longBytes of the second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (tuning.NearBytes),
 // but for four that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
 // the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
@@ -256,18 +256,19 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 //
 // It is 0.94 to 1.08 in tables of 12.8 and 40 MB; 16 KiB gain as much, 6 less, and 4 take up to 1.4 times as long.
 //
-// Rows of more than wholeBytes have longAhead there, and longBytes of the second level, if there are more than partIDs ids. On a Zen 4, times of that
-// over those of aheadLeast and 512 KiB, medians of 11 interleaved rounds:
+// Rows of more than startMost have longAhead there, or manyBytes of the second level, if there are more than startIDs ids. On a Zen 4, times of that
+// over those of aheadLeast and longBytes, medians of 11 interleaved rounds, of gathers, scatter-adds and Embed of two runs:
 //
-//	                 gather          scatter-add     embed           SGD             Adagrad         Adam
-//	ids              300  512  1000  300  512  1000  300  512  1000  300       1000  300       1000  300       1000
-//	97,656 x 2,048   1.00 0.99 1.01  1.02 1.02 0.92  1.00 0.99 1.00  1.01      0.98  1.05      0.95  1.01      1.00
-//	48,828 x 4,096   0.96 0.98 0.96  0.95 1.01 0.97  0.98 0.98 1.02  0.97      1.02  1.00      0.95  1.02      0.96
-//	40,000 x 5,000   0.97 0.95 0.98  0.94 0.89 0.93  0.98 0.97 0.96  0.98      0.92  1.03      0.95  0.94      0.96
-//	24,414 x 8,192   0.93 0.93 0.92  0.90 0.90 0.94  1.02 0.88 0.93
+//	                 gather          scatter-add     embed           Adagrad    Adam       Dots
+//	ids              300  512  1000  300  512  1000  300  512  1000  300  1000  300  1000  300  1000
+//	40,000 x 5,000   0.97 0.95 0.98  0.94 0.89 0.93  0.98 0.97 0.96  0.97 0.97  0.99 0.99  1.00 1.02
+//	24,414 x 8,192   0.93 0.93 0.92  0.90 0.90 0.94  1.02 0.88 0.93  1.02 0.99  1.02 1.00  1.00 0.97
+//	                 0.93 0.91 1.00  1.07 1.00 0.98
 //	16,276 x 12,288  1.00 0.86 0.92  0.97 0.93 0.97  1.06 1.05 0.97
+//	                 1.04 0.90 0.90  0.98 0.97 1.01
 //
-// (of states those of half as many rows). 20 rows gain as much, 5 and less take up to 1.3 times as long.
+// (of the last three those of half as many rows). 20 rows gain as much, 5 and less take up to 1.3 times as long; 2,048 and 4,096 columns see 0.92 to
+// 1.05.
 //
 // There it is also no more than closeAhead rows of more than a line, of tables of up to closeBytes. On a Zen 4, times of that over those of up to
 // aheadMost, 2,048 uniform ids, sums and the next two columns in bags of 10, medians of 31 interleaved rounds:
@@ -332,16 +333,17 @@ const (
 	longBurst      = 1 << 10
 	beyondBytes    = 96
 	beyondTable    = 12 << 20 // of a table
-	longBytes      = 768 << 10
+	longBytes      = 512 << 10
+	manyBytes      = 768 << 10
 	wideBytes      = 64 << 10
 	nearBytes      = 32 << 10
 	nearShortBytes = 8 << 10
 	aheadBytes     = 24 << 10
 	halfBytes      = 12 << 10
 	fewBytes       = 4 << 10
-	partBytes      = 8 << 10
-	partMost       = 16 << 10
-	partIDs        = 256
+	startBytes     = 8 << 10
+	startMost      = 16 << 10
+	startIDs       = 256
 	aheadLeast     = 8
 	longAhead      = 16
 	aheadMost      = 96
@@ -411,11 +413,10 @@ func prefetch(table *Matrix, ids, stride int, atOnce, near bool) (ahead, burst i
 	if burst != 0 {
 		bytes = burst
 	}
-	least := aheadLeast
-	if halves() && bytes > wholeBytes && ids > partIDs {
-		least = longAhead
+	if halves() && bytes > startMost && ids > startIDs {
+		return min(longAhead, max(manyBytes/bytes, 1)), burst
 	}
-	return aheadOfFew(rowsAhead(table, bytes, ids, least, near), bytes, ids), burst
+	return aheadOfFew(rowsAhead(table, bytes, ids, aheadLeast, near), bytes, ids), burst
 }
 
 // straddles reports whether rows, if there are enough of them, straddle one line more than their bytes fill, since some begin so late within
@@ -456,8 +457,8 @@ func rowsAhead(table *Matrix, bytes, ids, least int, near bool) int {
 }
 
 // aheadOfFew returns how many rows ahead to prefetch, no more than so many, where a call has few ids. What is prefetched before anything else is
-// done fills, it seems, what a Zen 4 can have on its way at once, and whatever is read meanwhile waits behind it: so it is partBytes of long rows.
-// Times of that over those with aheadBytes, fresh ids in one call after the other, medians of 15 interleaved rounds, AVX-512:
+// done fills, it seems, what a Zen 4 can have on its way at once, and whatever is read meanwhile waits behind it: so it is startBytes of long rows.
+// Times of that over those with aheadBytes and aheadLeast rows, fresh ids in one call after the other, medians of 15 interleaved rounds, AVX-512:
 //
 //	table            ids  gather  scatter-add  embed  SGD   Adagrad  Adam  sums of 10  Dots
 //	213,333 x 300     8           0.98         0.98   0.83  1.02     1.00  1.06        0.97
@@ -478,8 +479,8 @@ func rowsAhead(table *Matrix, bytes, ids, least int, near bool) int {
 // (10, 50 and 130 ids of the last two, of 8 gather has copyParts). From 512 ids on it makes no difference, or takes up to 1.1 times as long; rows of
 // 8,192 columns take up to 1.14 times, and of 12,288 1.37; and 16 and 32 of 200 and 256 columns 1.1 and 1.2.
 func aheadOfFew(ahead, bytes, ids int) int {
-	if halves() && ids <= partIDs && bytes > longBurst && bytes <= partMost {
-		return min(ahead, max(partBytes/bytes, 1))
+	if halves() && ids <= startIDs && bytes > longBurst && bytes <= startMost {
+		return min(ahead, max(startBytes/bytes, 1))
 	}
 	return ahead
 }
@@ -493,8 +494,10 @@ func bytesAhead(near bool) (short, long int) {
 		return tuning.AheadBytes, wideBytes
 	case isa.Active() == isa.AVX2:
 		return fewBytes, nearBytes
+	case halves():
+		return halfBytes, longBytes
 	}
-	return halfBytes, longBytes
+	return aheadBytes, longBytes
 }
 
 // fetch prefetches the first rows that ids choose, which no row before them does, and no more than wholeBytes of each: of all
@@ -573,7 +576,7 @@ func ahead(table *Matrix) int {
 	bytes, most := min(table.Cols*4, wideBytes), longBytes
 	switch {
 	case halves():
-		return min(max(partBytes/bytes, 1), aheadFew)
+		return min(max(startBytes/bytes, 1), aheadFew)
 	case fullWidth():
 		most = wideBytes
 	}
@@ -587,7 +590,7 @@ func fetchFew[I ID](table *Matrix, ids []I) {
 	}
 }
 
-// fewPart returns how many of few rows are prefetched, at first and while as many are copied, for the reason that aheadOfFew has: partBytes of a
+// fewPart returns how many of few rows are prefetched, at first and while as many are copied, for the reason that aheadOfFew has: startBytes of a
 // table that no cache holds where AVX-512 is in halves. On a Zen 4, times of that over those with all of them prefetched first, 4, 8, 12 and 16 fresh
 // ids, medians of 31 interleaved rounds; 3, 4, 6 and 12 KiB gain less:
 //
@@ -600,7 +603,7 @@ func fetchFew[I ID](table *Matrix, ids []I) {
 // Of tables of 12.8 MB fresh ones took 1.00 to 1.10 times as long so, and of any the same ones over and over 1.01 to 1.12.
 func fewPart(table *Matrix) int {
 	if halves() && extent(table) > heldBytes/4 {
-		return max(1, partBytes/4/table.Cols)
+		return max(1, startBytes/4/table.Cols)
 	}
 	return severalIDs
 }
@@ -774,8 +777,8 @@ func wide[I ID](ids []I) uint64 { return uint64(unsafe.Sizeof(ids[0])) >> 3 }
 //	x 300        0.60 0.90 0.96 0.97 0.96      0.73 0.91 0.97 0.98 0.96      0.84 0.90 0.96 0.98 0.95
 //	x 768        0.68 0.93 0.99 1.00 0.95      0.71 0.94 0.99 0.99 0.96      0.75 0.94 0.99 1.00 0.97
 //
-// With vectors of AVX2 in their place GatherScaled takes 0.90 to 1.06 of the time there, ScatterAdd 0.76 to 1.03, Embed 0.97 to 1.08. It was not
-// measured elsewhere: not with AVX2 alone, nor on Intel's or Arm.
+// With vectors of AVX2, and none of AVX-512, GatherScaled takes 0.90 to 1.06 of the time there, ScatterAdd 0.76 to 1.03, Embed 0.97 to 1.08. It was
+// not measured elsewhere: not with AVX2 alone, nor on Intel's or Arm.
 func lone[I ID](table *Matrix, ids []I, h *hint) []float32 {
 	if len(ids) == 1 && h.more <= 0 && table.Cols <= chunkElements {
 		if id := uint64(ids[0]); id < uint64(table.Rows) { // read once: it may change meanwhile
@@ -785,7 +788,7 @@ func lone[I ID](table *Matrix, ids []I, h *hint) []float32 {
 	return nil
 }
 
-// fetchLone prefetches the row of lone where AVX-512 is in halves, if it is long.
+// fetchLone prefetches the row of lone where AVX-512 is in halves, if it is long: fresh ones of 300 columns take as long with it and without.
 func fetchLone[I ID](table *Matrix, ids []I, h *hint) {
 	if table.Cols > longBurst/4 && tuning.Halves {
 		fetchLong(table, ids, h)
@@ -794,7 +797,7 @@ func fetchLone[I ID](table *Matrix, ids []I, h *hint) {
 
 // fetchLong is not part of it, which has to be inlined.
 func fetchLong[I ID](table *Matrix, ids []I, h *hint) {
-	if isa.Active() == isa.AVX512 && !cached(table) {
+	if isa.Active() == isa.AVX512 && h.more >= 0 && !cached(table) {
 		fetch(table, ids, 1, h)
 	}
 }

@@ -85,7 +85,8 @@ type matrixArg Matrix
 
 // copiesByID reports whether so many rows are copied by copyByID, prefetched or not: what is copied by an id that is checked and looked up in
 // assembly needs no addresses from Go, and the fewer instructions a call takes, the more calls a processor is ahead by.
-// On a Zen 5, times of that over those with addresses, the same ids over and over and all of them fresh, medians of 31 interleaved rounds:
+// On a Zen 5, times of that over those with addresses, the same ids over and over and all of them fresh, medians of 31 interleaved rounds, when rows
+// of less than 16 columns were a masked vector of AVX-512 each (see GATHER_FEW):
 //
 //	ids               2    4    8    16   24   32       2    4    8    16   24   32
 //	1,000,000 x 8    0.87 0.83 0.80 0.73 0.78 0.66     1.02 0.56 0.68 0.96 1.04 0.83
@@ -113,9 +114,10 @@ type matrixArg Matrix
 //	   390 x 256 0.97 0.98 0.99 0.96               0.97 1.03 0.96 0.94
 //	   333 x 300 0.98 1.08 1.11 1.04               1.03 1.06 1.17 1.03
 //
-// (32 against the kernel). Prefetched ones of 192 and 256 columns, whose ids have to be checked twice, took 1.03 to 1.08 times as long.
+// (32 against the kernel), and 512 to 2,048 columns 0.96 to 1.06, mostly 0.98. Prefetched ids have to be checked twice: 12 to 24 of 30 to 64 columns
+// take 0.87 to 1.05 of the time where they are fresh, and the same ones 0.62 to 0.80, but 3 to 6 of 192 and 256 columns 1.03 to 1.08.
 func copiesByID(rows, cols int, fetches bool) bool {
-	return halves() && (cols <= severalColumns || cols%16 == 0 && !fetches) || fullWidth() && rows*cols > tuning.CopyElements
+	return halves() && (cols <= severalColumns || cols%copyColumns == 0 && !fetches) || fullWidth() && rows*cols > tuning.CopyElements
 }
 
 // copyByID checks up to 63 ids and copies their rows in one call, prefetched or not, and returns how many, or -1 if an id is outside or has more

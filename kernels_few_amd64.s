@@ -4,6 +4,10 @@
 #include "textflag.h"
 #include "rows_amd64.h"
 
+// What a call of few ids takes, and checks of any number of ids: ids are checked, rows prefetched and copied, one or several. The registers of each
+// are said in front of it; what is left of a row of less than a vector is done in parts with AVX2 (TAIL_AVX2), and of a longer one as a vector that
+// ends with it.
+
 // The checks of ids go from left to right in blocks of four vectors, single vectors, and a tail: one id at a time with
 // AVX2, one masked vector with AVX-512. They keep the largest id seen, or its like, and look at it once at the end.
 //
@@ -381,8 +385,9 @@ lastLines:
 // Registers:
 //	R8   ids, and where the next one is   DI   matrix dst, then a row of it     R11  limit of ids
 //	R9   where they end                   R10  matrix table, then a row of it   AX   columns
-//	CX   number of ids                    R12  bytes between rows of dst        K1   lanes of a row of less than a vector
-//	SI   ids, then row 0 of the table     BX   those of the table
+//	CX   number of ids, then where the    R12  bytes between rows of dst        K1   lanes of ids, then those of a row of less
+//	     last vector of a row begins      BX   those of the table                    than eight columns
+//	SI   ids, then row 0 of the table
 //
 // and those of COPY_ROW. It ends with R8 where the first id is that has not been copied by, or in front of all if one was outside.
 #define GATHER_FEW(BROADCAST, MASKED_IDS, COMPARE, LOAD_ID, lanes, size) \

@@ -242,6 +242,59 @@ func TestPrefetchesOfDots(t *testing.T) {
 	})
 }
 
+// TestPrefetchesOfFew has calls of few ids where AVX-512 is in halves: a single row, and rows that are copied in parts, of more than startBytes or of
+// less, and as many as are left. Each of their lines is prefetched, and hardly any twice.
+func TestPrefetchesOfFew(t *testing.T) {
+	if isatest.Sampled() {
+		t.Skip("it is about this machine's own instructions")
+	}
+	isatest.Tune(t, &tuning.Halves, true)
+	isatest.Each(t, func(t *testing.T) {
+		if isa.Active() != isa.AVX512 {
+			return
+		}
+		for _, call := range []struct {
+			name      string
+			cols, ids int
+			do        func(c *cold, ids []int32) error
+		}{
+			{"Gather", 300, 8, func(c *cold, ids []int32) error { return Gather(part(c.linear, 8), c.table, ids) }},
+			{"Gather", 768, 5, func(c *cold, ids []int32) error { return Gather(part(c.linear, 5), c.table, ids) }},
+			{"Gather", 1024, 16, func(c *cold, ids []int32) error { return Gather(part(c.linear, 16), c.table, ids) }},
+			{"GatherScaled", 768, 1, func(c *cold, ids []int32) error { return GatherScaled(part(c.linear, 1), c.table, ids, 2) }},
+			{"ScatterAdd", 768, 1, func(c *cold, ids []int32) error { return ScatterAdd(c.table, ids, 2, part(c.linear, 1)) }},
+			{"Embed", 1000, 1, func(c *cold, ids []int32) error { return Embed(part(c.linear, 1), c.table, ids, 2, c.rows, 0, 1) }},
+			{"EmbedAt", 300, 1, func(c *cold, ids []int32) error {
+				return EmbedAt(part(c.linear, 1), c.table, ids, 2, c.rows, c.places[:1])
+			}},
+		} {
+			c := newCold(call.cols, 0)
+			var failed error
+			all, err := trace.Prefetches(func() { failed = call.do(c, c.ids[:call.ids]) })
+			if errors.Is(err, trace.ErrRefused) {
+				t.Skip(err)
+			} else if err := errors.Join(err, failed); err != nil {
+				t.Fatal(err)
+			}
+			begin, seen, lines := uintptr(unsafe.Pointer(&c.table.Data[0])), map[uintptr]int{}, 0
+			for _, address := range all {
+				seen[address/cacheLine]++
+			}
+			for i, id := range c.ids[:call.ids] {
+				row := begin + uintptr(int(id)*call.cols*4)
+				for line := row / cacheLine; line <= (row+uintptr(call.cols*4-1))/cacheLine; line++ {
+					if lines++; seen[line] == 0 {
+						t.Errorf("%s, %d ids of %d columns: a line of row %d is not prefetched", call.name, call.ids, call.cols, i)
+					}
+				}
+			}
+			if vain := len(all) - lines; vain > 3*call.ids { // where fetch goes on, and of the last line
+				t.Errorf("%s, %d ids of %d columns: %d prefetches more than lines", call.name, call.ids, call.cols, vain)
+			}
+		}
+	})
+}
+
 func testPrefetches(t *testing.T, calls []coldCall) {
 	t.Helper()
 	if isatest.Sampled() {

@@ -78,9 +78,9 @@ var typeZero = []int{0}
 
 // clearRows zeroes the rows that ids choose, but for row except, some at a time, while those of the next ids are fetched. On a Xeon, ns per
 // row that has been written a while ago, without and so: 128 of 50,257 x 768 148 and 83, 4,096 286 and 193, 2,048 of 1,000,000 x 128 107
-// and 64, 8,192 of 1,000,000 x 64 53 and 32; past the caches it took 250 and more. On a Zen 4, times with 8 KiB of rows at a time over those with 24
-// KiB and eight rows at least, for 8, 32, 128 and 2,048 rows: 213,333 x 300 0.94, 0.78, 0.75 and 0.68, 125,000 x 512 0.81, 0.69, 0.65 and 0.61, 83,333
-// x 768 0.74, 0.71, 0.67 and 0.70, 62,500 x 1,024 0.74, 0.87, 0.86 and 0.83, up to 256 columns and from 2,048 on 0.91 to 1.02.
+// and 64, 8,192 of 1,000,000 x 64 53 and 32; past the caches it took 250 and more. On a Zen 4, times with 8 KiB of rows at a time over those
+// with 24 KiB and eight rows at least, for 8, 32, 128 and 2,048 rows: 213,333 x 300 0.94, 0.78, 0.75 and 0.68, 125,000 x 512 0.81, 0.69, 0.65 and
+// 0.61, 83,333 x 768 0.74, 0.71, 0.67 and 0.70, 62,500 x 1,024 0.74, 0.87, 0.86 and 0.83, up to 256 columns and from 2,048 on 0.91 to 1.02.
 func clearRows[I rowvec.ID](m rowvec.Matrix, ids []I, except int) {
 	ahead := forward.Ahead(m)
 	fetch := func(ids []I) {

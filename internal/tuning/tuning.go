@@ -304,7 +304,7 @@ var WideBytes = 8 << 20
 // small; with linear rows that are left to its own prefetcher, windows too; with no more than 64 KiB of rows on their way, or
 // four, or what NearBytes says; with BAGS_ENDS, also for bags of 33 to 128 columns that no cache holds; with bags that prefetch nothing up to three
 // times CachedBagBytes, or what NearBytes says; with AVX-512 for updates of 33 to 63 columns; and with results that are written past the caches
-// a line at a time. FewElements is about few rows. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 did it then (hasEnds,
+// a line at a time. On two shared cores of one, tables on pages of 2 MiB, ns per row as a Zen 4 did it then (hasEnds,
 // shortTail and avx512Pays of package rowvec have what it does since) and so, medians of 21 interleaved rounds; where there is an S, gathers and
 // Embed write past the caches:
 //
@@ -633,8 +633,8 @@ var NormRows = ofIntel(4, 0)
 //	1,000,000 x 48    0.88 0.93 0.99 1.18    1.02 1.01 0.92 0.94
 //	   50,257 x 64    0.84 0.89 0.98 1.03    0.93 0.93 0.93 1.05
 //
-// On a Zen 4 28 and 32 ids, which go by ids there, the same ones over and over, and all of them fresh, in a table that is not prefetched, in the
-// third level and in no cache:
+// On a Zen 4 28 and 32 ids, which AVX-512 copies by them, the same ones over and over, and all of them fresh, in a table that is not prefetched, in
+// the third level and in no cache:
 //
 //	x 8     0.79 0.78    0.59 0.66   0.94 0.95   0.98 0.99
 //	x 16    0.80 0.80    0.65 0.67   0.97 0.95   0.99 0.98
@@ -646,10 +646,10 @@ var NormRows = ofIntel(4, 0)
 var SeveralIDs = ofMaker(32, 24, ofHalves(32, 24))
 
 // FewElements is up to how many elements the few rows of rowvec.Gather together are copied without a prefetch with AVX-512, and half as many again
-// of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen 5, which copies them
-// by their ids, times of 4, 6, 8, 12, 16, 24 and 32 ids without it over those with it, all of them fresh, medians of 31 interleaved rounds; the bar is
-// behind the last of those that go without it. A dash stands for 512 elements, or 768 of whole lines, and less, which took 0.57 to 1.03 when Go found
-// the addresses. Elsewhere, but for what is said of a Zen 4, it was not measured.
+// of whole lines, since a processor that goes ahead by hundreds of instructions asks for all of them at once by itself. On a Zen 5, which copies
+// them by their ids, times of 4, 6, 8, 12, 16, 24 and 32 ids without it over those with it, all of them fresh, medians of 31 interleaved rounds; the bar
+// is behind the last of those that go without it. A dash stands for 512 elements, or 768 of whole lines, and less, which took 0.57 to 1.03 when Go
+// found the addresses. Elsewhere, but for what is said of a Zen 4, it was not measured.
 //
 //	4,000,000 x 30     -    -    -    -    -   0.93|1.00
 //	4,000,000 x 32     -    -    -    -    -    -   0.93|
@@ -666,7 +666,7 @@ var SeveralIDs = ofMaker(32, 24, ofHalves(32, 24))
 //
 // On a Zen 4, times of 2, 3, 4, 6, 8, 12 and 16 ids without it and by their ids, over those with it and by addresses that Go found:
 //
-//	5,333,333 x 12   0.58 0.76 0.86 1.40 1.00 0.94 1.02|
+//	5,333,333 x 12   0.56 0.61 0.94 0.89 0.94 0.94 1.03|
 //	8,000,000 x 8    0.57 0.59 0.67 0.93 0.96 0.95 0.97|
 //	4,000,000 x 16   0.56 0.65 0.81 0.93 0.97 1.05 1.08|
 //	2,133,333 x 30   0.97 0.70 0.89 0.92 1.11|1.15 1.27
@@ -680,7 +680,7 @@ var SeveralIDs = ofMaker(32, 24, ofHalves(32, 24))
 //	   50,257 x 64   0.70      0.93      0.94|1.08 1.27
 //
 // and of the same ones 0.41 to 0.76, those of 50,257 x 64 and what is shorter 0.41 to 0.65.
-var FewElements = ofMaker(720, 0, 342)
+var FewElements = ofMaker(720, 0, ofHalves(342, 0))
 
 // ofHalves returns the constant for processors that do AVX-512 in halves, or that for others.
 func ofHalves(halves, others int) int {
