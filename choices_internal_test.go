@@ -133,6 +133,16 @@ func TestCopiesByID(t *testing.T) {
 	})
 }
 
+func TestAddsAVX512(t *testing.T) {
+	suppose(t, func(t *testing.T, w way) {
+		for n, by := range map[int]way{1: byWhole, 512: byWhole, 2048: byWhole, 2049: byAVX512, 4096: byAVX512} { // halfAdds
+			if got, want := adds512(n), by&w != 0; got != want {
+				t.Errorf("%d elements: %v, want %v", n, got, want)
+			}
+		}
+	})
+}
+
 // aLine returns elements of which the first begins a line.
 func aLine() []float32 {
 	memory := make([]float32, 32)
