@@ -309,6 +309,43 @@ func TestEveryDim(t *testing.T) {
 	})
 }
 
+// TestSingleRowsInTurn has single rows with a scale that no call before had, since a register may hold the last one still.
+func TestSingleRowsInTurn(t *testing.T) {
+	isatest.Each(t, func(t *testing.T) {
+		rng, scale := rand.New(rand.NewPCG(3, 8)), float32(1)
+		for _, dim := range dims(1) {
+			table, positions, src := matrix(heap(), rng, 3, dim, 0), matrix(heap(), rng, 2, dim, 1), matrix(heap(), rng, 1, dim, 0)
+			ids := []uint32{uint32(dim % 3)}
+			for _, call := range []struct {
+				name        string
+				do, defined func(dst, table rowvec.Matrix) error
+			}{
+				{"GatherScaled", func(dst, table rowvec.Matrix) error { return rowvec.GatherScaled(dst, table, ids, scale) },
+					func(dst, table rowvec.Matrix) error { kernels.GatherScaled(dst, table, ids, scale); return nil }},
+				{"Embed", func(dst, table rowvec.Matrix) error { return rowvec.Embed(dst, table, ids, scale, positions, 1, 1) },
+					func(dst, table rowvec.Matrix) error {
+						kernels.Embed(dst, table, ids, scale, positions, 1, 1)
+						return nil
+					}},
+				{"ScatterAdd", func(_, table rowvec.Matrix) error { return rowvec.ScatterAdd(table, ids, scale, src) },
+					func(_, table rowvec.Matrix) error { kernels.ScatterAdd(table, ids, scale, src); return nil }},
+			} {
+				scale += 0.25
+				got, want, changed, wanted := clone(src), clone(src), clone(table), clone(table)
+				if err := call.do(got, changed); err != nil {
+					t.Fatal(err)
+				}
+				if err := call.defined(want, wanted); err != nil {
+					t.Fatal(err)
+				}
+				if d := diff(got.Data, want.Data, false) + diff(changed.Data, wanted.Data, false); d != "" {
+					t.Fatalf("%s of %d columns by %v: %s", call.name, dim, scale, d)
+				}
+			}
+		}
+	})
+}
+
 // TestFewRows has lookups of so few rows that Gather may copy them by itself, and of one more than that, of tables that are prefetched and not.
 func TestFewRows(t *testing.T) {
 	lowerWide(t)
