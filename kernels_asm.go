@@ -208,7 +208,8 @@ func (a rowArgs) chunk(first, rows, n int) rowArgs {
 // (125,000 x 4,096: 1359 at once, 1132). Rows of more than wholeBytes from a table of up to heldBytes are left to the
 // processor's own prefetcher but for their first longBurst bytes: of 1,000 x 4,096, with the same ids over and over, lines cost
 // 8 percent, and those bytes 2. Distances matter little above aheadLeast rows (but see aheadOfFew and longAhead), as long as
-// those fit into longBytes of the second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (tuning.NearBytes),
+// those fit into longBytes of the second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the
+// first level (tuning.NearBytes),
 // but for four that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past
 // the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
 //
@@ -777,8 +778,8 @@ func wide[I ID](ids []I) uint64 { return uint64(unsafe.Sizeof(ids[0])) >> 3 }
 //	x 300        0.60 0.90 0.96 0.97 0.96      0.73 0.91 0.97 0.98 0.96      0.84 0.90 0.96 0.98 0.95
 //	x 768        0.68 0.93 0.99 1.00 0.95      0.71 0.94 0.99 0.99 0.96      0.75 0.94 0.99 1.00 0.97
 //
-// With vectors of AVX2, and none of AVX-512, GatherScaled takes 0.90 to 1.06 of the time there, ScatterAdd 0.76 to 1.03, Embed 0.97 to 1.08. It was
-// not measured elsewhere: not with AVX2 alone, nor on Intel's or Arm.
+// With vectors of AVX2, and none of AVX-512, GatherScaled takes 0.90 to 1.06 of the time there, ScatterAdd, which has them since (adds512), 0.76 to
+// 1.03, Embed 0.97 to 1.08. It was not measured elsewhere: not with AVX2 alone, nor on Intel's or Arm.
 func lone[I ID](table *Matrix, ids []I, h *hint) []float32 {
 	if len(ids) == 1 && h.more <= 0 && table.Cols <= chunkElements {
 		if id := uint64(ids[0]); id < uint64(table.Rows) { // read once: it may change meanwhile
