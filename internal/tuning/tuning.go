@@ -364,7 +364,7 @@ var Halves = isa.Halves()
 // told from noise, or lost, has no near kernels: the first rows of a call, products, a search in 16 bits, the backward pass of maxima,
 // and logits of all rows in their order (10,000 x 64 1.02).
 //
-// A Zen 4 takes up to 1.5 times as long (kernels_asm.go), and Intel's take longer, too, where rows come from
+// A Zen 4 takes up to 1.5 times as long (kernels_prefetch_asm.go), and Intel's take longer, too, where rows come from
 // memory: on a Xeon of the fifth generation, by the same measure, medians of 31 (10,000 x 128 differs from run to run, by up to 0.3),
 //
 //	50,257 x 768    8,192  1.07   1.05         1.04   1.09        1.04      1.08 1.11           0.98  1.00     0.99
