@@ -206,8 +206,16 @@ func (c *comparison) compare(stderr io.Writer, done func([]faceOff) error) error
 // 2^26 cycles, about 30 ms, one of libgomp's kept a core busy for 8.6 ms, and would take the cores from whoever comes next.
 const idle = 12
 
-// settle is how many samples a side goes on for at most, to settle, before it is measured.
-const settle = 16
+// A side goes on for wake samples before it is measured, so that Go's runtime has calmed down, and to settle for no more than settle.
+//
+// Where a program has waited, as ours has for Python, a thread of its runtime looks after it every 20 us, until 50 times in a row there was
+// nothing to do. On a virtual Zen 5 that thread took 18 us out of 130 of the core that worked, for 6 ms, and all that it had of addresses:
+// of 480 times of 0.4 ms 34 were twice as long, and one where other threads were kept away from that core. Sums of bags of 10 of
+// 10,000 x 64, round after round: 2.6 to 5.3 ns behind 1.5 ms, 2.5 to 4.6 behind 8, 2.5 to 3.4 behind 12 and 2.6 to 3.0 behind 16.
+const (
+	wake   = 4
+	settle = 16
+)
 
 // rival is one side of a case.
 type rival struct {
@@ -248,7 +256,8 @@ func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
 			if took, err := step(); err != nil {
 				return f, err
 			} else if took >= c.sample {
-				warm = max(warm, min(s.settling(), int(settle*c.sample*time.Duration(calls[i])/took)))
+				in := func(samples int) int { return int(time.Duration(samples*calls[i]) * c.sample / took) } // calls
+				warm = max(warm, in(wake)+1, min(s.settling(), in(settle)))
 				break
 			}
 		}
