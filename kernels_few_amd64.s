@@ -364,13 +364,14 @@ lastLines:
 	VZEROUPPER
 	RET
 
-// FEW_ROW finds the row of an id, if it is still below the limit, and FEW_NEXT goes on to the next, in registers of GATHER_FEW.
+// FEW_ROW finds how far behind row 0 that of an id is, if it is still below the limit, and FEW_NEXT goes on to the next, in registers of
+// GATHER_FEW. Short rows are read at the sum of both by one address: with that sum in a register 8 and 16 fresh rows of 4 to 15 columns take
+// a Zen 5 1.06 to 1.15 of the time.
 #define FEW_ROW(LOAD_ID) \
 	LOAD_ID (R8), R10; \
 	CMPQ R10, R11;     \
 	JAE  done;         \
-	IMULQ BX, R10;     \
-	ADDQ SI, R10
+	IMULQ BX, R10
 
 #define FEW_NEXT(size, row) \
 	ADDQ R12, DI;   \
@@ -387,7 +388,7 @@ lastLines:
 //	R9   where they end                   R10  matrix table, then a row of it   AX   columns
 //	CX   number of ids, then where the    R12  bytes between rows of dst        K1   lanes of ids, then those of a row of less
 //	     last vector of a row begins      BX   those of the table                    than eight columns
-//	SI   ids, then row 0 of the table
+//	SI   ids, then row 0 of the table     R13  the second vector of row 0, where rows are two of AVX2
 //
 // and those of COPY_ROW. It ends with R8 where the first id is that has not been copied by, or in front of all if one was outside.
 #define GATHER_FEW(BROADCAST, MASKED_IDS, COMPARE, LOAD_ID, lanes, size) \
@@ -418,16 +419,18 @@ ids: \
 	JLT  short;                          \
 row: \
 	FEW_ROW(LOAD_ID);                    \
+	ADDQ SI, R10;                        \
 	COPY_ROW(FIRST_LINE_AVX512, 64, Z0); \
 	FEW_NEXT(size, row);                 \
 	JMP  done;                           \
 short: \
 	ADDQ $32, CX;                        \
 	JLT  narrow;                         \
+	LEAQ (SI)(CX*1), R13;                \
 shortRow: \
 	FEW_ROW(LOAD_ID);                    \
-	VMOVUPS (R10), Y0;                   \
-	VMOVUPS (R10)(CX*1), Y1;             \
+	VMOVUPS (SI)(R10*1), Y0;             \
+	VMOVUPS (R13)(R10*1), Y1;            \
 	VMOVUPS Y0, (DI);                    \
 	VMOVUPS Y1, (DI)(CX*1);              \
 	FEW_NEXT(size, shortRow);            \
@@ -436,7 +439,7 @@ narrow: \
 	MASK;                                \
 narrowRow: \
 	FEW_ROW(LOAD_ID);                    \
-	MASKED_LOAD((R10), Y0);              \
+	MASKED_LOAD((SI)(R10*1), Y0);        \
 	MASKED_STORE(Y0, (DI));              \
 	FEW_NEXT(size, narrowRow);           \
 	JMP  done;                           \
