@@ -117,7 +117,7 @@ func near(table *Matrix) bool {
 // 246, 375, 361); tuning.NearBytes is about who gains by it.
 const (
 	cacheLine   = 64       // of most processors
-	lineBytes   = 256      // a block of AVX-512: shorter rows come at once,
+	lineBytes   = 256      // a block of AVX-512: rows of no more come at once,
 	middleBytes = 2 << 10  // where AVX-512 is in halves also those from here
 	wholeBytes  = 4 << 10  // to here,
 	spareBytes  = 8 << 20  // if the rows in their order are no more than these,

@@ -16,7 +16,7 @@ import (
 )
 
 // What is shown here is what no result depends on: of a table that no cache holds, kernels prefetch each line of the rows that ids choose, and
-// little else. They are stepped through to see it. Two things that processors of Intel's and of AMD's choose otherwise are tried both ways
+// little else. They stop at each prefetch to show it. Two things that processors of Intel's and of AMD's choose otherwise are tried both ways
 // anywhere: tuning.Halves with AVX-512, and tuning.NarrowAbreastColumns with AVX2.
 
 const (

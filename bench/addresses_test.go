@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 func TestAddresses(t *testing.T) {
@@ -44,6 +45,25 @@ func TestSettling(t *testing.T) {
 	} {
 		if got := c.shape.settling(); got != c.want {
 			t.Errorf("%s: %d calls, want %d", c.shape, got, c.want)
+		}
+	}
+}
+
+func TestWarmUp(t *testing.T) {
+	c := comparison{sample: 4 * time.Millisecond}
+	held := shape{vocab: 10000, dim: 64, ids: 8192, cache: "held"}
+	cold := shape{vocab: 1_000_000, dim: 64, ids: 8190, cache: "cold"} // settles in 46 calls
+	for _, test := range []struct {
+		shape shape
+		call  time.Duration
+		want  int
+	}{
+		{held, 0, 16_000_001}, {held, time.Microsecond, 16_001}, {held, 100 * time.Microsecond, 161}, {held, 17 * time.Millisecond, 1},
+		{cold, 100 * time.Microsecond, 161}, {cold, 500 * time.Microsecond, 46}, {cold, 2 * time.Millisecond, 32}, // in 64 ms
+		{cold, time.Second, 1},
+	} {
+		if got := c.warmUp(test.shape, test.call); got != test.want {
+			t.Errorf("%s, calls of %v: %d, want %d", test.shape, test.call, got, test.want)
 		}
 	}
 }

@@ -217,6 +217,12 @@ const (
 	settle = 16
 )
 
+// warmUp returns how many calls that take so long go before those that are measured.
+func (c *comparison) warmUp(s shape, call time.Duration) int {
+	in := func(samples time.Duration) int { return int(samples * c.sample / max(call, 1)) }
+	return max(in(wake)+1, min(s.settling(), in(settle)))
+}
+
 // rival is one side of a case.
 type rival struct {
 	name   string
@@ -256,8 +262,7 @@ func (c *comparison) faceOff(k *contest, s shape) (f faceOff, err error) {
 			if took, err := step(); err != nil {
 				return f, err
 			} else if took >= c.sample {
-				in := func(samples int) int { return int(time.Duration(samples*calls[i]) * c.sample / took) } // calls
-				warm = max(warm, in(wake)+1, min(s.settling(), in(settle)))
+				warm = max(warm, c.warmUp(s, took/time.Duration(calls[i])))
 				break
 			}
 		}

@@ -1,5 +1,5 @@
-// Package trace says what a call prefetches, which nothing that it computes depends on: the thread that does it is stepped through. It is
-// for tests.
+// Package trace says what a call prefetches, which nothing that it computes depends on: the thread that does it stops at each
+// prefetch. It is for tests.
 package trace
 
 import "errors"

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -28,8 +29,8 @@ func TestDecode(t *testing.T) {
 		in := decode(append(c.code, make([]byte, 16)...))
 		if in == nil {
 			t.Errorf("%s: it does not prefetch", c.text)
-		} else if got := in.address(&regs); got != c.want {
-			t.Errorf("%s: address %#x, want %#x", c.text, got, c.want)
+		} else if got := in.address(&regs); got != c.want || in.length != uint64(len(c.code)) {
+			t.Errorf("%s: address %#x, %d bytes, want %#x, %d", c.text, got, in.length, c.want, len(c.code))
 		}
 	}
 	for _, code := range [][]byte{
@@ -42,6 +43,40 @@ func TestDecode(t *testing.T) {
 	} {
 		if decode(append(code, make([]byte, 16)...)) != nil {
 			t.Errorf("% x is taken for a prefetch", code)
+		}
+	}
+}
+
+func TestBranch(t *testing.T) {
+	const at = 1 << 20
+	for _, c := range []struct {
+		text     string
+		code     []byte
+		want     []uint64
+		anywhere bool
+	}{
+		{"JNE -2", []byte{0x75, 0xfc}, []uint64{at + 2, at - 2}, false},
+		{"JCXZQ 18", []byte{0xe3, 0x10}, []uint64{at + 2, at + 18}, false},
+		{"JLT 262", []byte{0x0f, 0x8c, 0x00, 0x01, 0x00, 0x00}, []uint64{at + 6, at + 262}, false},
+		{"JGE -250", []byte{0x0f, 0x8d, 0x00, 0xff, 0xff, 0xff}, []uint64{at + 6, at - 250}, false},
+		{"CALL 261", []byte{0xe8, 0x00, 0x01, 0x00, 0x00}, []uint64{at + 5}, false},
+		{"CALL AX", []byte{0xff, 0xd0}, nil, true},
+		{"JMP AX", []byte{0xff, 0xe0}, nil, true},
+		{"JMP R10", []byte{0x41, 0xff, 0xe2}, nil, true},
+		{"JMP (AX)(CX*8)", []byte{0xff, 0x24, 0xc8}, nil, true},
+		{"JMP 2", []byte{0xeb, 0x00}, nil, false},
+		{"RET", []byte{0xc3}, nil, false},
+		{"INCQ AX", []byte{0x48, 0xff, 0xc0}, nil, false},
+		{"DECQ (AX)", []byte{0x48, 0xff, 0x08}, nil, false},
+		{"PREFETCHT1 (BX)", []byte{0x0f, 0x18, 0x13}, nil, false},
+		{"VMOVUPS (DI), Z0", []byte{0x62, 0xf1, 0x7c, 0x48, 0x10, 0x07}, nil, false},
+	} {
+		code := append(c.code, make([]byte, 16)...)
+		if got := branch(code, at); !slices.Equal(got, c.want) {
+			t.Errorf("%s goes on at %#x, want %#x", c.text, got, c.want)
+		}
+		if got := goesAnywhere(code); got != c.anywhere {
+			t.Errorf("%s goes anywhere: %v", c.text, got)
 		}
 	}
 }
