@@ -86,7 +86,7 @@ type matrixArg Matrix
 // copiesByID reports whether so many rows are copied by copyByID, prefetched or not: what is copied by an id that is checked and looked up in
 // assembly needs no addresses from Go, and the fewer instructions a call takes, the more calls a processor is ahead by.
 // On a Zen 5, times of that over those with addresses, the same ids over and over and all of them fresh, medians of 31 interleaved rounds, when rows
-// of less than 16 columns were a masked vector of AVX-512 each (GATHER_FEW says what they are, which takes 0.93 to 1.04 of that):
+// of less than 16 columns were a masked vector of AVX-512 each (what GATHER_FEW has for them now takes 0.93 to 1.04 of the time of that):
 //
 //	ids               2    4    8    16   24   32       2    4    8    16   24   32
 //	1,000,000 x 8    0.87 0.83 0.80 0.73 0.78 0.66     1.02 0.56 0.68 0.96 1.04 0.83

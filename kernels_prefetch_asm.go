@@ -60,8 +60,8 @@ func near(table *Matrix) bool {
 	return fullWidth() && table.Cols > tuning.NearColumns && extent(table) <= tuning.NearBytes/4
 }
 
-// How a row comes: all of it at once, or line by line while another row is done, which costs 5 to 10 percent in caches. On a Zen 4, medians
-// of 21, without, at once and line by line, those of a line all of one process:
+// How a row comes: all of it at once, or line by line while another row is done, which costs 5 to 10 percent in caches. On a Zen 4, ns per row of
+// fresh uniform ids, tables on 2 MiB pages, medians of 21, without, at once and line by line, those of a line all of one process:
 //
 //	table, ids                 gather             scatter-add        embed
 //	50,257 x 768     1,000     439   193   277    438   188   268    426   249   315
@@ -89,7 +89,7 @@ func near(table *Matrix) bool {
 // on the evidence of a Zen 3, and of rows from middleBytes on the first line comes earlyRows ahead: meanwhile its address is
 // translated, which that machine has to do often even with pages of 2 MiB (of 1,024, 4,096 and 16,384 pages of 4 KiB a line
 // each, one after the other: 7, 27 and 34 ns per line with them, 7, 41 and 111 without; the second level holds the first two).
-// At once, line by line, and line by line with an early one, where nothing is in a cache but for the last table, which the
+// Ns per row at once, line by line, and line by line with an early one, where nothing is in a cache but for the last table, which the
 // third level holds; medians of 3 processes that alternate the three:
 //
 //	table, ids                 gather             scatter-add        embed
@@ -105,8 +105,8 @@ func near(table *Matrix) bool {
 // the middle.
 //
 // Rows of 49 to 63 columns, and by COLUMNS those of 25 to 31, end with lines that are done from left to right (mixedBytes
-// says why that matters): where the table has more than beyondTable, beyondBytes behind them are prefetched too. Gathers on a
-// Zen 4 with AVX2, by COLUMNS, without and with it: 1,000,000 x 26 18.4 and 11.8, x 52 31.7 and 19.2, x 60 39.0 and 26.9;
+// says why that matters): where the table has more than beyondTable, beyondBytes behind them are prefetched too. Ns per row of
+// gathers on a Zen 4 with AVX2, by COLUMNS, without and with it: 1,000,000 x 26 18.4 and 11.8, x 52 31.7 and 19.2, x 60 39.0 and 26.9;
 // 150,000 x 28 16.0 and 13.2, 100,000 x 28 9.5 and 11.3; 70,000 x 60 20.2 and 18.7, 50,000 x 60 11.6 and 11.7. Rows of
 // lineBytes are prefetched at once since their lines are done in another order: 1,000,000 x 64 18.2 line by line and 15.2,
 // 100,000 x 64 17.4 and 13.6. Of those of up to shortColumns it is the line behind that is fetched so, in whatever order
@@ -117,12 +117,12 @@ func near(table *Matrix) bool {
 // 246, 375, 361); tuning.NearBytes is about who gains by it.
 const (
 	cacheLine   = 64       // of most processors
-	lineBytes   = 256      // a block of AVX-512: rows of no more come at once,
-	middleBytes = 2 << 10  // where AVX-512 is in halves also those from here
-	wholeBytes  = 4 << 10  // to here,
-	spareBytes  = 8 << 20  // if the rows in their order are no more than these,
-	longBurst   = 1 << 10  // and of longer ones so many
-	heldBytes   = 32 << 20 // of a table that a last-level cache may hold
+	lineBytes   = 256      // a block of AVX-512: rows of no more come at once
+	middleBytes = 2 << 10  // so do, where AVX-512 is in halves, those from here
+	wholeBytes  = 4 << 10  // to here, if the rows in their order are few
+	spareBytes  = 8 << 20  // few are no more than these
+	longBurst   = 1 << 10  // the first of longer rows, if a cache may hold the table
+	heldBytes   = 32 << 20 // a table that a last-level cache may hold
 	earlyRows   = 24       // with AVX2 alone
 	beyondBytes = 96       // behind short rows
 	beyondTable = 12 << 20 // of a table larger than these
@@ -160,8 +160,9 @@ func prefetch(table *Matrix, ids, stride int, atOnce, near bool) (ahead, burst i
 
 // How far ahead long rows are prefetched matters little above aheadLeast (but see aheadOfFew and longAhead), as long as those fit into longBytes of
 // the second-level cache, or into wideBytes where AVX-512 is not in halves, or nearBytes with AVX2 alone and of the first level (tuning.NearBytes),
-// but for four that come abreast: with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written past the
-// caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the time.
+// but for four that come abreast: ns per row with the first and the second on a Zen 5, before rows came abreast, 512 ids of 16,384 x 12,288 written
+// past the caches 2097 and 1993, 2,048 of 50,257 x 4,096 865 and 818, 128 of 16,384 x 12,288 by Adagrad 5116 and 4546, others 0.95 to 1.02 of the
+// time.
 const (
 	aheadLeast = 8 // rows
 	longBytes  = 512 << 10
@@ -169,10 +170,10 @@ const (
 	nearBytes  = 32 << 10
 )
 
-// Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level, and more
-// where tuning.AheadBytes is), but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is
-// done (a gather of 128 ids of 1,000,000 x 16, which come again and again, 2.55 with 32 and 2.79 with 96). A Zen 5, with 32, 64 and 96 rows ahead,
-// and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
+// Short rows are prefetched up to aheadMost ahead, which is aheadBytes of rows of 64 columns (nearShortBytes of the first level, and more where
+// tuning.AheadBytes is), but no more than a quarter of a call's ids or aheadFew, since the first are prefetched before anything else is done (a
+// gather of 128 ids of 1,000,000 x 16, which come again and again, 2.55 ns per row with 32 and 2.79 with 96). A Zen 5, ns per row with 32, 64 and 96
+// rows ahead, and bags, which had 16, with 16, 32, 48 and 96; medians of 15 interleaved rounds:
 //
 //	table             gather           scatter-add      embed            sums of bags of 10
 //	1,000,000 x 8     4.68 3.22 2.54   4.70 3.21 2.63   5.41 3.62 2.84
@@ -187,8 +188,8 @@ const (
 	nearShortBytes = 8 << 10
 )
 
-// halfBytes stands for aheadBytes where AVX-512 goes in halves. On a Zen 4, times of that over those of the other, fresh ids, medians of 15 interleaved
-// rounds:
+// halfBytes stands for aheadBytes where AVX-512 goes in halves. On a Zen 4, times of that over those of the other, fresh ids, medians of 15
+// interleaved rounds:
 //
 //	                 gather               scatter-add          embed                SGD                  Adagrad
 //	ids              128  512  2048 8192  128  512  2048 8192  128  512  2048 8192  128  512  2048 8192  128  512  2048 8192
@@ -201,8 +202,8 @@ const (
 // It is 0.94 to 1.08 in tables of 12.8 and 40 MB; 16 KiB gain as much, 6 less, and 4 take up to 1.4 times as long.
 const halfBytes = 12 << 10
 
-// Rows of more than startMost have longAhead there, or manyBytes of the second level, if there are more than startIDs ids. On a Zen 4, times of that
-// over those of aheadLeast and longBytes, medians of 11 interleaved rounds, of gathers, scatter-adds and Embed of two runs:
+// Where AVX-512 is in halves, rows of more than startMost have longAhead, or manyBytes of the second level, if there are more than startIDs ids. On
+// a Zen 4, times of that over those of aheadLeast and longBytes, medians of 11 interleaved rounds, of gathers, scatter-adds and Embed of two runs:
 //
 //	                 gather          scatter-add     embed           Adagrad    Adam       Dots
 //	ids              300  512  1000  300  512  1000  300  512  1000  300  1000  300  1000  300  1000
@@ -219,8 +220,9 @@ const (
 	manyBytes = 768 << 10
 )
 
-// There it is no more than closeAhead rows of more than a line, of tables of up to closeBytes, which the third level holds. On a Zen 4,
-// times of that over those of up to aheadMost, 2,048 uniform ids, sums and the next two columns in bags of 10, medians of 31 interleaved rounds:
+// Where AVX-512 is in halves it is no more than closeAhead rows of more than a line, of tables of up to closeBytes, which the third level holds. On
+// a Zen 4, times of that over those of up to aheadMost, 2,048 uniform ids, sums and the next two columns in bags of 10, medians of 31 interleaved
+// rounds:
 //
 //	              gather  scatter-add  embed  SGD   Adagrad  Dots  sums  weighted  maxima
 //	20,000 x 32   0.92    0.91         0.97   0.93  0.99     0.97  0.89  0.89      0.94
@@ -236,9 +238,9 @@ const (
 	closeBytes = 8 << 20
 )
 
-// fewBytes stands for aheadBytes with AVX2 alone, as nearBytes of long rows and their states does for longBytes. On a Zen 3, times of these over those
-// of the others, medians of 21 and 31 interleaved rounds (it takes longer and longer from 16 rows of 64 columns on, it seems,
-// since the first level of its TLB, which has 64 pages, has lost those of rows prefetched long before):
+// fewBytes stands for aheadBytes with AVX2 alone, as nearBytes of long rows and their states does for longBytes. On a Zen 3, times of these over
+// those of the others, medians of 21 and 31 interleaved rounds (it takes longer and longer from 16 rows of 64 columns on, it seems, since the first
+// level of its TLB, which has 64 pages, has lost those of rows prefetched long before):
 //
 //	                         gather  scatter-add  embed  sums of 10  weighted  Dots  SGD   Adagrad  Adam
 //	1,000,000 x 128   8,192  0.95    0.97         0.92   0.95        0.95      0.95  0.95  0.95     0.89
@@ -281,7 +283,8 @@ func rowsAhead(table *Matrix, bytes, ids, least int, near bool) int {
 	return min(ahead, max(long/bytes, 1))
 }
 
-// Where AVX-512 is in halves, calls of up to startIDs ids have startBytes on their way of rows of up to startMost bytes: see aheadOfFew and fewPart.
+// Where AVX-512 is in halves startBytes are on their way of few rows (aheadOfFew, fewPart), and of those that are cleared (ahead). Few are up to
+// startIDs ids; rows of more than startMost do otherwise (longAhead).
 const (
 	startBytes = 8 << 10
 	startMost  = 16 << 10
@@ -317,9 +320,9 @@ func aheadOfFew(ahead, bytes, ids int) int {
 	return ahead
 }
 
-// straddles reports whether rows, if there are enough of them, straddle one line more than their bytes fill, since some begin so late within
-// their first. That line is prefetched, too: without and with it, in no cache but for the third table, which the third level holds, AVX-512, medians
-// of 31 interleaved rounds:
+// straddles reports whether rows, if there are enough of them, straddle one line more than their bytes fill, since some begin so late within their
+// first. That line is prefetched, too: ns per row without and with it, in no cache but for the third table, which the third level holds, AVX-512,
+// medians of 31 interleaved rounds:
 //
 //	table           ids     gather       scatter-add  embed        UpdateSGD    UpdateAdagrad  Dots
 //	1,000,000 x 25  8,192   35.2  29.3   32.9  15.9   36.6  24.4

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread cannot step through itself: another instance of the program does so. This is the variable that tells that one of the thread.
+// A thread cannot trace itself: another instance of the program does so. This is the variable that tells that one of the thread.
 const variable = "ROWVEC_TRACE_THREAD"
 
 func init() {
@@ -125,8 +125,8 @@ type tracee struct {
 	thread      int
 	functions   []function
 	breakpoints map[uint64][]byte       // and the byte that was there: at prefetches, and where nothing has been executed, but may be next
-	prefetches  map[uint64]*instruction // those that have been executed
-	executed    map[uint64]bool
+	prefetches  map[uint64]*instruction // that have been come to
+	executed    map[uint64]bool         // instructions, prefetches too
 	log         []byte
 }
 
@@ -269,7 +269,7 @@ func (t *tracee) wait() (syscall.Signal, error) {
 	return status.StopSignal(), nil
 }
 
-// toMark lets the thread run to the next mark, but for functions with breakpoints.
+// toMark lets the thread run to the next mark, but for breakpoints.
 func (t *tracee) toMark() error {
 	pending := syscall.Signal(0)
 	for {
@@ -300,6 +300,9 @@ func (t *tracee) step() (pending syscall.Signal, err error) {
 		return 0, err
 	}
 	regs.Rip-- // int3 is done
+	if err := unix.PtraceSetRegs(t.thread, &regs); err != nil {
+		return 0, err
+	}
 	for t.within(regs.Rip) {
 		if in := t.prefetches[regs.Rip]; in != nil { // which is left out, since nothing depends on it
 			t.log = binary.NativeEndian.AppendUint64(t.log, in.address(&regs))
@@ -316,6 +319,9 @@ func (t *tracee) step() (pending syscall.Signal, err error) {
 		code, err := t.code(at, 16)
 		if err != nil {
 			return 0, err
+		}
+		if goesAnywhere(code) {
+			return 0, fmt.Errorf("%#x: % x: where that goes on cannot be said", at, code)
 		}
 		t.executed[at] = true
 		if in := decode(code); in != nil {
@@ -342,17 +348,14 @@ func (t *tracee) step() (pending syscall.Signal, err error) {
 		if err := unix.PtraceGetRegs(t.thread, &regs); err != nil {
 			return 0, err
 		}
+		if regs.Rip == at {
+			return 0, fmt.Errorf("%#x: % x: it has not been executed in one step", at, code)
+		}
 		for _, next := range branch(code, at) {
 			if next != regs.Rip && t.within(next) && !t.executed[next] {
 				if err := t.setBreakpoint(next); err != nil {
 					return 0, err
 				}
-			}
-		}
-		if goesAnywhere(code) {
-			delete(t.executed, at)
-			if err := t.setBreakpoint(at); err != nil {
-				return 0, err
 			}
 		}
 	}
@@ -375,8 +378,12 @@ func branch(code []byte, at uint64) []uint64 {
 	return nil
 }
 
-// goesAnywhere reports whether code begins with a jump or call whose target is in a register or in memory.
+// goesAnywhere reports whether code begins with a jump or call whose target is in a register or in memory, or with a prefix that branch does not
+// know. There is none in this module.
 func goesAnywhere(code []byte) bool {
+	if code[0] == 0x67 {
+		return true
+	}
 	if code[0]&0xf0 == 0x40 {
 		code = code[1:]
 	}

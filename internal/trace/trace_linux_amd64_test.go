@@ -64,6 +64,7 @@ func TestBranch(t *testing.T) {
 		{"JMP AX", []byte{0xff, 0xe0}, nil, true},
 		{"JMP R10", []byte{0x41, 0xff, 0xe2}, nil, true},
 		{"JMP (AX)(CX*8)", []byte{0xff, 0x24, 0xc8}, nil, true},
+		{"JCXZL 19", []byte{0x67, 0xe3, 0x10}, nil, true},
 		{"JMP 2", []byte{0xeb, 0x00}, nil, false},
 		{"RET", []byte{0xc3}, nil, false},
 		{"INCQ AX", []byte{0x48, 0xff, 0xc0}, nil, false},
