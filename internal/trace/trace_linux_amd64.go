@@ -126,7 +126,7 @@ type tracee struct {
 	functions   []function
 	breakpoints map[uint64][]byte       // and the byte that was there: at prefetches, and where nothing has been executed, but may be next
 	prefetches  map[uint64]*instruction // that have been come to
-	executed    map[uint64]bool         // instructions, prefetches too
+	executed    map[uint64]bool         // instructions, but for jumps that may go elsewhere the next time
 	log         []byte
 }
 
@@ -320,7 +320,7 @@ func (t *tracee) step() (pending syscall.Signal, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if goesAnywhere(code) {
+		if unknown(code) {
 			return 0, fmt.Errorf("%#x: % x: where that goes on cannot be said", at, code)
 		}
 		t.executed[at] = true
@@ -351,6 +351,12 @@ func (t *tracee) step() (pending syscall.Signal, err error) {
 		if regs.Rip == at {
 			return 0, fmt.Errorf("%#x: % x: it has not been executed in one step", at, code)
 		}
+		if jumpsAnywhere(code) { // the next time it may go elsewhere
+			delete(t.executed, at)
+			if err := t.setBreakpoint(at); err != nil {
+				return 0, err
+			}
+		}
 		for _, next := range branch(code, at) {
 			if next != regs.Rip && t.within(next) && !t.executed[next] {
 				if err := t.setBreakpoint(next); err != nil {
@@ -378,17 +384,21 @@ func branch(code []byte, at uint64) []uint64 {
 	return nil
 }
 
-// goesAnywhere reports whether code begins with a jump or call whose target is in a register or in memory, or with a prefix that branch does not
-// know. There is none in this module.
-func goesAnywhere(code []byte) bool {
-	if code[0] == 0x67 {
-		return true
-	}
+// jumpsAnywhere reports whether code begins with a jump to what is in a register or in memory. In this module only those to mutants are.
+func jumpsAnywhere(code []byte) bool { return extended(code) == 4 }
+
+// unknown reports whether code begins with a call of what is there, or with a prefix that branch does not know. There is none in this module.
+func unknown(code []byte) bool { return extended(code) == 2 || code[0] == 0x67 }
+
+// extended returns the operation of an instruction 0xff, or -1 for any other.
+func extended(code []byte) int {
 	if code[0]&0xf0 == 0x40 {
 		code = code[1:]
 	}
-	operation := code[1] >> 3 & 7
-	return code[0] == 0xff && operation >= 2 && operation <= 5
+	if code[0] != 0xff {
+		return -1
+	}
+	return int(code[1] >> 3 & 7)
 }
 
 // instruction is one that prefetches from memory: base + index*scale + offset.

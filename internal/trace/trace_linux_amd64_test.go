@@ -53,31 +53,35 @@ func TestBranch(t *testing.T) {
 		text     string
 		code     []byte
 		want     []uint64
-		anywhere bool
+		anywhere bool // jumps
+		unknown  bool
 	}{
-		{"JNE -2", []byte{0x75, 0xfc}, []uint64{at + 2, at - 2}, false},
-		{"JCXZQ 18", []byte{0xe3, 0x10}, []uint64{at + 2, at + 18}, false},
-		{"JLT 262", []byte{0x0f, 0x8c, 0x00, 0x01, 0x00, 0x00}, []uint64{at + 6, at + 262}, false},
-		{"JGE -250", []byte{0x0f, 0x8d, 0x00, 0xff, 0xff, 0xff}, []uint64{at + 6, at - 250}, false},
-		{"CALL 261", []byte{0xe8, 0x00, 0x01, 0x00, 0x00}, []uint64{at + 5}, false},
-		{"CALL AX", []byte{0xff, 0xd0}, nil, true},
-		{"JMP AX", []byte{0xff, 0xe0}, nil, true},
-		{"JMP R10", []byte{0x41, 0xff, 0xe2}, nil, true},
-		{"JMP (AX)(CX*8)", []byte{0xff, 0x24, 0xc8}, nil, true},
-		{"JCXZL 19", []byte{0x67, 0xe3, 0x10}, nil, true},
-		{"JMP 2", []byte{0xeb, 0x00}, nil, false},
-		{"RET", []byte{0xc3}, nil, false},
-		{"INCQ AX", []byte{0x48, 0xff, 0xc0}, nil, false},
-		{"DECQ (AX)", []byte{0x48, 0xff, 0x08}, nil, false},
-		{"PREFETCHT1 (BX)", []byte{0x0f, 0x18, 0x13}, nil, false},
-		{"VMOVUPS (DI), Z0", []byte{0x62, 0xf1, 0x7c, 0x48, 0x10, 0x07}, nil, false},
+		{"JNE -2", []byte{0x75, 0xfc}, []uint64{at + 2, at - 2}, false, false},
+		{"JCXZQ 18", []byte{0xe3, 0x10}, []uint64{at + 2, at + 18}, false, false},
+		{"JLT 262", []byte{0x0f, 0x8c, 0x00, 0x01, 0x00, 0x00}, []uint64{at + 6, at + 262}, false, false},
+		{"JGE -250", []byte{0x0f, 0x8d, 0x00, 0xff, 0xff, 0xff}, []uint64{at + 6, at - 250}, false, false},
+		{"CALL 261", []byte{0xe8, 0x00, 0x01, 0x00, 0x00}, []uint64{at + 5}, false, false},
+		{"CALL AX", []byte{0xff, 0xd0}, nil, false, true},
+		{"JMP AX", []byte{0xff, 0xe0}, nil, true, false},
+		{"JMP R10", []byte{0x41, 0xff, 0xe2}, nil, true, false},
+		{"JMP (AX)(CX*8)", []byte{0xff, 0x24, 0xc8}, nil, true, false},
+		{"JCXZL 19", []byte{0x67, 0xe3, 0x10}, nil, false, true},
+		{"JMP 2", []byte{0xeb, 0x00}, nil, false, false},
+		{"RET", []byte{0xc3}, nil, false, false},
+		{"INCQ AX", []byte{0x48, 0xff, 0xc0}, nil, false, false},
+		{"DECQ (AX)", []byte{0x48, 0xff, 0x08}, nil, false, false},
+		{"PREFETCHT1 (BX)", []byte{0x0f, 0x18, 0x13}, nil, false, false},
+		{"VMOVUPS (DI), Z0", []byte{0x62, 0xf1, 0x7c, 0x48, 0x10, 0x07}, nil, false, false},
 	} {
 		code := append(c.code, make([]byte, 16)...)
 		if got := branch(code, at); !slices.Equal(got, c.want) {
 			t.Errorf("%s goes on at %#x, want %#x", c.text, got, c.want)
 		}
-		if got := goesAnywhere(code); got != c.anywhere {
-			t.Errorf("%s goes anywhere: %v", c.text, got)
+		if got := jumpsAnywhere(code); got != c.anywhere {
+			t.Errorf("%s jumps anywhere: %v", c.text, got)
+		}
+		if got := unknown(code); got != c.unknown {
+			t.Errorf("%s is unknown: %v", c.text, got)
 		}
 	}
 }
