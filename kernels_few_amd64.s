@@ -365,7 +365,7 @@ lastLines:
 	RET
 
 // FEW_ROW finds how far behind row 0 that of an id is, if it is still below the limit, and FEW_NEXT goes on to the next, in registers of
-// GATHER_FEW. Short rows are read at (SI)(R10*1): with that sum in R10 first, 8 and 16 fresh rows of 4 to 15 columns take a Zen 5 1.06 to 1.15
+// GATHER_FEW. Short rows are read at (SI)(R10*1): with that sum in R10 first, 8 and 16 fresh rows of 4 to 15 columns take a Zen 5 1.04 to 1.17
 // of the time.
 #define FEW_ROW(LOAD_ID) \
 	LOAD_ID (R8), R10; \

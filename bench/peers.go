@@ -210,9 +210,9 @@ const idle = 12
 //
 // Where a program has waited, as ours has for Python, a thread of its runtime looks after it again and again, 20 us of sleep apart, until 50 times
 // in a row there was nothing to do. On a virtual Zen 5, where such a sleep takes 110 us, that thread took 18 us of each 130 of the core that
-// worked, for 6 ms, and all that it had of addresses: of 480 times of 0.4 ms 34 were twice as long, and one where other threads were kept away from
-// that core. Sums of bags of 10 of 10,000 x 64, round after round: 2.6 to 5.3 ns behind 1.5 ms, 2.5 to 4.6 behind 8, 2.5 to 3.4 behind 12 and 2.6
-// to 3.0 behind 16.
+// worked, for 6 ms, and all that it had of addresses: of 468 times of 0.4 ms of sums of bags of 10 of 10,000 x 64, which took 2.4 to 3.5 ns per id,
+// 34 took more than 4, most of them twice as long, and one where other threads were kept away from that core. Here such sums took, round after
+// round, 2.6 to 5.3 ns behind 1.5 ms, 2.5 to 4.6 behind 8, 2.5 to 3.4 behind 12 and 2.6 to 3.0 behind 16.
 const (
 	wake   = 4
 	settle = 16
