@@ -43,7 +43,8 @@ const pieceBytes = 256 << 10
 // gaps between its rows, all bits kept. Optimizer state is tensors like any others. The metadata are any text in UTF-8, such
 // as the number of steps; they may be nil. Libraries that ask for the origin of a file look for "format": "pt" among them.
 //
-// The file takes the place of one at path at once and as a whole, with its permissions, when all of it is on the disk;
+// The file takes the place of one at path at once and as a whole, with its permissions, and its owner and group where they may be
+// given (the group's permissions are dropped where it may not), when all of it is on the disk;
 // until then it has a name of its own in the same directory. Where path is a symbolic link, to a file or to nothing, it
 // takes the place of the link; whatever else is at path, such as a device or what the system does not say, is an error.
 // After an error the file at path is as it was, unless the error says that it has been replaced: where a directory may be

@@ -390,8 +390,8 @@ func TestInterruptedSave(t *testing.T) {
 	create := replace.Create
 	defer func() { replace.Create = create }()
 	for _, c := range []failing{{room: ptr(0)}, {room: ptr(50)}, {room: ptr(1000)}, {room: ptr(300_000)}, {room: ptr(1 << 30), at: "header"}} {
-		replace.Create = func(name string) (replace.Temporary, error) {
-			f, err := create(name)
+		replace.Create = func(name string, mode fs.FileMode) (replace.Temporary, error) {
+			f, err := create(name, mode)
 			return failing{f, c.room, c.at}, err
 		}
 		later := []lookup.Parameter{{Name: "a", Value: bitsOf(2, 300, 400, 0)}}
@@ -425,8 +425,8 @@ func TestCrash(t *testing.T) {
 	old := []lookup.Parameter{{Name: "a", Value: bitsOf(1, 30, 40, 0)}}
 	if path := os.Getenv(variable); path != "" {
 		create := replace.Create
-		replace.Create = func(name string) (replace.Temporary, error) {
-			f, err := create(name)
+		replace.Create = func(name string, mode fs.FileMode) (replace.Temporary, error) {
+			f, err := create(name, mode)
 			return crashing{f}, err
 		}
 		err := lookup.Save(path, []lookup.Parameter{{Name: "a", Value: bitsOf(2, 30, 40, 0)}}, nil)

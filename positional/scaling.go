@@ -214,8 +214,8 @@ func ntk(op string, dim int, base, factor float64) (Frequencies, error) {
 	if dim > 2 {
 		base = float64(base * exact.Exp(float64(float64(dim)/float64(dim-2)*exact.Log(factor))))
 	}
-	if !(base <= math.MaxFloat64) {
-		return Frequencies{}, check.Value(op, "factor", factor, "one with which the base is finite")
+	if !(base > 0 && base <= math.MaxFloat64) {
+		return Frequencies{}, check.Value(op, "factor", factor, "one with which the base is finite and above 0")
 	}
 	return Frequencies{Base: base, Amplitude: 1}, nil
 }

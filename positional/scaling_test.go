@@ -224,6 +224,18 @@ func TestScalingSameBits(t *testing.T) {
 	}
 }
 
+// TestDynamicNTKWithout: a factor of which rounding leaves nothing is an error, too.
+func TestDynamicNTKWithout(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("lengths of 32 bits leave enough")
+	}
+	f, err := DynamicNTK{4.9e26, math.MaxInt - 1}.Frequencies(4, 10000, math.MaxInt)
+	want := "rowvec: positional.DynamicNTK.Frequencies: factor is 0, want one with which the base is finite and above 0"
+	if err == nil || err.Error() != want {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // TestScalingErrors checks the text of every error.
 func TestScalingErrors(t *testing.T) {
 	var (
@@ -246,8 +258,8 @@ func TestScalingErrors(t *testing.T) {
 		{Linear{0.5}, 4, 10000, 0, "Linear.Frequencies: Factor is 0.5, want a finite one of at least 1"},
 		{Linear{inf}, 4, 10000, 0, "Linear.Frequencies: Factor is +Inf, want a finite one of at least 1"},
 		{NTK{nan}, 4, 10000, 0, "NTK.Frequencies: Factor is NaN, want a finite one of at least 1"},
-		{NTK{1e200}, 4, 10000, 0, "NTK.Frequencies: factor is 1e+200, want one with which the base is finite"},
-		{DynamicNTK{1e200, 1}, 4, 10000, 2, "DynamicNTK.Frequencies: factor is 1e+200, want one with which the base is finite"},
+		{NTK{1e200}, 4, 10000, 0, "NTK.Frequencies: factor is 1e+200, want one with which the base is finite and above 0"},
+		{DynamicNTK{1e200, 1}, 4, 10000, 2, "DynamicNTK.Frequencies: factor is 1e+200, want one with which the base is finite and above 0"},
 		{DynamicNTK{2, 0}, 4, 10000, 0, "DynamicNTK.Frequencies: Original is 0, want at least 1"},
 		{DynamicNTK{}, 4, 10000, 0, "DynamicNTK.Frequencies: Factor is 0, want a finite one of at least 1"},
 		{YaRN{}, 4, 10000, 0, "YaRN.Frequencies: Factor is 0, want a finite one of at least 1"},

@@ -22,6 +22,7 @@ type Temporary interface {
 	Write(b []byte) (n int, err error)
 	WriteAt(b []byte, at int64) (n int, err error)
 	Chmod(mode fs.FileMode) error
+	Chown(uid, gid int) error
 	Sync() error
 	Close() error
 }
@@ -29,16 +30,17 @@ type Temporary interface {
 // Create makes a new file, and Rename gives it the place of another. They are variables for tests of what happens when
 // one of the steps fails.
 var (
-	Create = func(name string) (Temporary, error) {
-		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	Create = func(name string, mode fs.FileMode) (Temporary, error) {
+		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	}
 	Rename = os.Rename
 )
 
 // File replaces the file at path, or makes it, by one that write writes to a temporary file in the same directory. The
 // content is on the disk before the file takes its place, and so is the directory before File returns, where the system can
-// do that. A file that is replaced hands on its permissions; of a symbolic link, to a file or to nothing, the link is
-// replaced. It is an error if there is anything else at path, such as a directory, a device or a pipe, or if the system does
+// do that. A file that is replaced hands on its permissions, and its owner and group where they may be given; a group that may
+// not loses its permissions, which were another one's. Nobody may open the new file who may not open the old one. Of a symbolic
+// link, to a file or to nothing, the link is replaced. It is an error if there is anything else at path, such as a directory, a device or a pipe, or if the system does
 // not say what there is. If there is an error, or a panic in write, the temporary file is removed, and what was at path is
 // still there; but for an error of the directory, when it has been replaced, which says so.
 func File(path string, write func(f Temporary) error) (err error) {
@@ -52,7 +54,11 @@ func File(path string, write func(f Temporary) error) (err error) {
 	if missing == nil && !old.Mode().IsRegular() { // Rename would put a file in the place of /dev/null, if it may
 		return &fs.PathError{Op: "replace", Path: path, Err: ErrNotRegular}
 	}
-	f, name, err := create(path)
+	mode := fs.FileMode(0o666)
+	if missing == nil {
+		mode = 0o600 // until it is known what else may be
+	}
+	f, name, err := create(path, mode)
 	if err != nil {
 		return err
 	}
@@ -66,7 +72,7 @@ func File(path string, write func(f Temporary) error) (err error) {
 		}
 	}()
 	if missing == nil {
-		if err := f.Chmod(old.Mode().Perm()); err != nil && runtime.GOOS != "windows" {
+		if err := f.Chmod(handOn(f, old)); err != nil && runtime.GOOS != "windows" {
 			return err
 		}
 	}
@@ -91,12 +97,12 @@ func File(path string, write func(f Temporary) error) (err error) {
 }
 
 // create makes a file beside path with a name that is not in use, and not too long where that of path is not.
-func create(path string) (f Temporary, name string, err error) {
+func create(path string, mode fs.FileMode) (f Temporary, name string, err error) {
 	dir, base := filepath.Split(path)
 	base = strings.ToValidUTF8(base[:min(len(base), 200)], "")
 	for range 100 {
 		name = fmt.Sprintf("%s%s.%08x.tmp", dir, base, rand.Uint32())
-		if f, err = Create(name); !errors.Is(err, fs.ErrExist) {
+		if f, err = Create(name, mode); !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}

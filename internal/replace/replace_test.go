@@ -46,11 +46,11 @@ func inject(t *testing.T, at string) {
 	t.Helper()
 	create, rename := Create, Rename
 	t.Cleanup(func() { Create, Rename = create, rename })
-	Create = func(name string) (Temporary, error) {
+	Create = func(name string, mode fs.FileMode) (Temporary, error) {
 		if at == "create" {
 			return nil, errInjected
 		}
-		f, err := create(name)
+		f, err := create(name, mode)
 		return failing{f, at}, err
 	}
 	if at == "rename" {
@@ -168,7 +168,7 @@ func TestNoFile(t *testing.T) {
 	// Where the check is missing, a real /dev/null is not to be replaced by the test.
 	create := Create
 	defer func() { Create = create }()
-	Create = func(name string) (Temporary, error) { return nil, errInjected }
+	Create = func(name string, mode fs.FileMode) (Temporary, error) { return nil, errInjected }
 	for _, path := range paths {
 		err := File(path, text("new"))
 		var what *fs.PathError
@@ -234,11 +234,11 @@ func TestNameInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	create, tries := Create, 0
 	defer func() { Create = create }()
-	Create = func(name string) (Temporary, error) {
+	Create = func(name string, mode fs.FileMode) (Temporary, error) {
 		if tries++; tries < 3 {
 			return nil, fs.ErrExist
 		}
-		return create(name)
+		return create(name, mode)
 	}
 	if err := File(path, text("new")); err != nil || tries != 3 {
 		t.Errorf("%d tries, error %v", tries, err)
