@@ -50,6 +50,8 @@ var contests = []contest{
 			{vocab: 1000000, dim: 128, ids: 8192, dist: "uniform", cache: "cold"},
 			{vocab: 1000000, dim: 512, ids: 8192, dist: "uniform", cache: "cold"},
 			{vocab: 50257, dim: 1, ids: 8192, dist: "uniform", cache: "held"},
+			{vocab: 50257, dim: 2, ids: 8192, dist: "uniform", cache: "held"},
+			{vocab: 50257, dim: 4, ids: 8192, dist: "uniform", cache: "held"},
 			{vocab: 50257, dim: 8, ids: 8192, dist: "uniform", cache: "held"},
 			{vocab: 1000000, dim: 32, ids: 65536, dist: "uniform", cache: "cold"},
 			{vocab: 1000000, dim: 30, ids: 8192, dist: "uniform", cache: "cold"},
@@ -70,6 +72,7 @@ var contests = []contest{
 		shapes: []shape{
 			{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "uniform", cache: "cold"},
 			{vocab: 50257, dim: 768, ids: 2048, seq: 128, dist: "zipf", cache: "cold"},
+			{vocab: 10000, dim: 64, ids: 2048, seq: 128, dist: "zipf", cache: "held"},
 		},
 		out:  func(m *memory) []float32 { return m.rows.Data },
 		near: 1e-6,

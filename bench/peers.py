@@ -376,6 +376,8 @@ def lookups(job, lib, v):
             for ids in lists:
                 select(table, 0, ids, out=out)
         yield "torch index_select(out=)", loop
+        if job.dim == 1:  # numbers, not rows of one
+            yield "torch index_select(out=), flat", each(lambda ids, table=v.table.view(-1), out=v.rows.view(-1): torch.index_select(table, 0, ids, out=out))
 
 
 def layers(job, lib, v):
