@@ -215,20 +215,25 @@ type EmbeddingBag struct {
 	Grad        Matrix `json:"grad"`
 	WeightsGrad Matrix `json:"weights_grad"` // empty unless Mode is "weighted"
 
-	// Of BagOptionsCases:
+	// Of BagOptionsCases; of BagFrequencyCases, too, the first of them:
 	Last       bool    `json:"last"`     // Offsets have the last one
 	Seq        int     `json:"seq"`      // ids in each bag where they are 2-D, or 0
 	MaxNorm    float64 `json:"max_norm"` // 0: none
 	Norm       float64 `json:"norm"`     // 0: infinite
 	TableAfter Matrix  `json:"table_after"`
+
+	// Of BagFrequencyCases:
+	ByFrequency bool `json:"by_frequency"`
+	Exact       bool `json:"exact"` // counts of ids and tokens of bags are powers of two, whose reciprocals round nothing
 }
 
 // Training is a case of PyTorch's optimizers on the gradients of an embedding: sparse ones, but for AdamW. That of decayed.json
-// is by SGD with decay, dense too, with the rows put back that a step has no gradient of. That of lazyadamw.json is by SparseAdam
+// is by SGD with decay, dense too, with the rows put back that a step has no gradient of. That of adagrad.json has sums that begin
+// at 0, and gradients so small that epsilon counts. That of lazyadamw.json is by SparseAdam
 // behind the decay of the rows that a step has a gradient of, which it meets bit for bit.
 type Training struct {
 	Name    string `json:"name"`
-	Method  string `json:"method"`  // "sgd", "adagrad", "adam", "adamw" or "decayed"
+	Method  string `json:"method"`  // "sgd", "adagrad", "adam", "adamw", "decayed" or "adagrad from 0"
 	Padding int    `json:"padding"` // -1: none
 	Table   Matrix `json:"table"`
 	Steps   []struct {
@@ -343,6 +348,37 @@ type Sampled struct {
 	Output
 	IDs     []int `json:"ids"`
 	Touched []int `json:"touched"` // ids, each once and ascending; other rows of Grad are zeros
+}
+
+// Tied is a case of a model whose output layer has the table of its input: Logits = H times the transpose of the table, where H
+// is sqrt(dim) times its rows IDs, and steps. Those of SGD round nothing; those of AdamW are in orders of PyTorch's own.
+type Tied struct {
+	Name    string `json:"name"`
+	Method  string `json:"method"` // "sgd" or "adamw"
+	Padding int    `json:"padding"`
+	Table   Matrix `json:"table"`
+	Steps   []struct {
+		IDs     []int    `json:"ids"`
+		Logits  Matrix   `json:"logits"`
+		DLogits Matrix   `json:"dlogits"` // the gradient of Logits
+		Grad    Matrix   `json:"grad"`    // both gradients of the table
+		Table   Matrix   `json:"table"`   // after the step
+		State   []Matrix `json:"state"`   // likewise
+	} `json:"steps"`
+}
+
+// Checkpoint is a case of a safetensors file that Python wrote, and of what it reads from that.
+type Checkpoint struct {
+	Name     string            `json:"name"`
+	Saved    bool              `json:"saved"` // lookup.Save is to write the same bytes
+	Metadata map[string]string `json:"metadata"`
+	File     []byte            `json:"file"`
+	Tensors  []struct {
+		Name  string  `json:"name"`
+		DType string  `json:"dtype"`
+		Shape []int64 `json:"shape"`
+		Value Matrix  `json:"value"` // a row for each element but of the last dimension
+	} `json:"tensors"` // in the order of their data
 }
 
 // Scaling is a case of a scaling of rotary frequencies.
@@ -497,6 +533,15 @@ func OutputCases(tb testing.TB) []Output { tb.Helper(); return load[Output](tb, 
 // SampledCases returns the cases of sampled.json.
 func SampledCases(tb testing.TB) []Sampled { tb.Helper(); return load[Sampled](tb, "sampled.json") }
 
+// TiedCases returns the cases of tied.json.
+func TiedCases(tb testing.TB) []Tied { tb.Helper(); return load[Tied](tb, "tied.json") }
+
+// CheckpointCases returns the cases of checkpoint.json.
+func CheckpointCases(tb testing.TB) []Checkpoint {
+	tb.Helper()
+	return load[Checkpoint](tb, "checkpoint.json")
+}
+
 // VectorCases returns the cases of vector.json.
 func VectorCases(tb testing.TB) []Vector { tb.Helper(); return load[Vector](tb, "vector.json") }
 
@@ -521,11 +566,26 @@ func BagOptionsCases(tb testing.TB) []EmbeddingBag {
 	return load[EmbeddingBag](tb, "bagoptions.json")
 }
 
+// BagFrequencyCases returns the cases of bagfrequency.json.
+func BagFrequencyCases(tb testing.TB) []EmbeddingBag {
+	tb.Helper()
+	return load[EmbeddingBag](tb, "bagfrequency.json")
+}
+
+// BagMaxCases returns the cases of bagmax.json.
+func BagMaxCases(tb testing.TB) []EmbeddingBag {
+	tb.Helper()
+	return load[EmbeddingBag](tb, "bagmax.json")
+}
+
 // TrainingCases returns the cases of training.json.
 func TrainingCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "training.json") }
 
 // DecayedCases returns the cases of decayed.json.
 func DecayedCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "decayed.json") }
+
+// AdagradCases returns the cases of adagrad.json.
+func AdagradCases(tb testing.TB) []Training { tb.Helper(); return load[Training](tb, "adagrad.json") }
 
 // LazyAdamWCases returns the cases of lazyadamw.json.
 func LazyAdamWCases(tb testing.TB) []Training {

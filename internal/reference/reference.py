@@ -29,6 +29,7 @@ import base64
 import json
 import math
 import os
+import struct
 import sys
 
 import numpy as np
@@ -615,6 +616,53 @@ def bag_options():
           "table_after is the weight after that, from which come out and the gradients.", cases)
 
 
+def bag_frequency_case(name, mode, exact, ids, offsets, seed):
+    draw = random(seed)
+    vocab, dim, padding, bags = 6, 5, 0, len(offsets) - 1
+    weight, dout, factors = draw(vocab, dim), draw(bags, dim), draw(len(ids))
+    kept = ids != padding
+    bag_of = torch.from_numpy(np.repeat(np.arange(bags), np.diff(offsets))[kept])
+    module, w = nn.Embedding(vocab, dim, scale_grad_by_freq=True), tensor(factors).requires_grad_()
+    module.weight.data = tensor(weight)
+    rows = module(torch.from_numpy(ids[kept]))
+    if mode == "weighted":
+        rows = rows * w[torch.from_numpy(kept)][:, None]
+    out = torch.zeros(bags, dim).index_add(0, bag_of, rows)
+    if mode == "mean":
+        out = out / torch.bincount(bag_of, minlength=bags).clamp(min=1)[:, None]
+    out.backward(tensor(dout))
+    return {"name": name, "table": matrix(weight), "mode": mode, "padding": padding, "by_frequency": True, "exact": exact,
+            "ids": ints(ids), "offsets": ints(offsets), "last": True, "weights": matrix(factors), "dout": matrix(dout),
+            "out": matrix(out.detach().numpy()), "grad": matrix(module.weight.grad.numpy()),
+            "weights_grad": matrix(w.grad.numpy() if mode == "weighted" else np.zeros(0, f32))}
+
+
+def bag_frequency():
+    cases = []
+    for k, mode in enumerate(["sum", "mean", "weighted"]):
+        for name, exact, ids, offsets in [
+                ("powers of two", True, [1, 2, 2, 0, 3, 3, 3, 4, 0, 3, 5], [0, 1, 1, 3, 4, 9, 11]),
+                ("any", False, [1, 2, 1, 0, 3, 3, 3, 1, 0, 3, 3, 2, 2], [0, 1, 4, 4, 9, 9, 13])]:
+            cases.append(bag_frequency_case("frequency/%s/%s" % (mode, name), mode, exact, np.array(ids), np.array(offsets), 840 + k))
+    write("bagfrequency", "Bags as in embeddingbag.json, with the last offset and without tokens of the padding id, by PyTorch "
+          "nn.Embedding(scale_grad_by_freq=True), times weights, index_add and a division by the number of tokens: nn.EmbeddingBag "
+          "divides by counts of other ids. Where exact is true all counts and numbers are powers of two, so that whether a "
+          "product with their reciprocals is fused, or a quotient, makes no difference.", cases)
+
+
+def bag_max():
+    n = len(SPECIAL)
+    table = np.stack([np.roll(SPECIAL, p) for p in range(n)] + [SPECIAL])
+    pairs = np.stack([np.zeros(n, np.int64), np.arange(1, n + 1)], 1)  # of which the last are rows with the same bits
+    ids = np.concatenate([pairs.ravel(), pairs[:, ::-1].ravel(), np.arange(n)])
+    offsets = np.concatenate([np.arange(0, len(ids) - n + 1, 2), [len(ids) - n]])  # the last but one is empty
+    dout = random(860)(len(offsets), n)
+    dout[3] = -0.0
+    case = embedding_bag_case("special", "max", -1, table, ids, offsets, dout, np.zeros(0, f32))
+    write("bagmax", "As embeddingbag.json: maxima of two rows that bring every special value together with every other, and with "
+          "itself, in both orders, and of all rows. Of equal elements, and behind a NaN, the first has the gradient.", [case])
+
+
 # Optimizers on sparse gradients, over several steps.
 
 OPTIMIZERS = {  # of sparse gradients
@@ -624,6 +672,7 @@ OPTIMIZERS = {  # of sparse gradients
 }
 ADAMW = {"lr": 0.01, "betas": (0.8, 0.95), "eps": 0.01}
 ADAMW_DECAY = 0.1
+ADAGRAD_EPS = 0.001
 
 
 def kept(optimizer, weight):
@@ -634,6 +683,7 @@ def kept(optimizer, weight):
 def training_case(method, dim, seed):
     draw = random(seed)
     vocab, n, padding = 9, 6 if method == "decayed" else 12, 0
+    size = f32(2.0 ** -10 if method == "adagrad from 0" else 1)  # of gradients
     if method == "adamw":  # which moves all rows
         padding = None
     module = nn.Embedding(vocab, dim, padding_idx=padding, sparse=method not in ("adamw", "decayed"))
@@ -643,13 +693,14 @@ def training_case(method, dim, seed):
     optimizer = {
         **OPTIMIZERS,
         "decayed": lambda p: torch.optim.SGD(p, lr=0.125, weight_decay=0.5),
+        "adagrad from 0": lambda p: torch.optim.Adagrad(p, lr=0.125, eps=ADAGRAD_EPS),
         "adamw": lambda p: torch.optim.AdamW(p, weight_decay=ADAMW_DECAY, **ADAMW),
     }[method](list(module.parameters()))
     steps = []
     for t in range(5):
         if t == 3:
             optimizer.param_groups[0]["lr"] *= 0.5
-        ids, dout = draw.ids(vocab, n), draw(n, dim)
+        ids, dout = draw.ids(vocab, n), draw(n, dim) * size
         if padding is None:
             ids[:vocab] = np.arange(vocab)
         optimizer.zero_grad()
@@ -686,6 +737,12 @@ def decayed():
     write("decayed", "As training.json, by SGD(lr=0.125, weight_decay=0.5). PyTorch refuses that for sparse gradients; these are "
           "dense, and the rows that a step has no ids of, padding aside, are put back to what they were before it.",
           [training_case("decayed", dim, 940 + dim) for dim in (3, 17)])
+
+
+def adagrad():
+    write("adagrad", "As training.json, by Adagrad(lr=0.125, eps=0.001), whose sums begin at 0, on gradients so small that eps "
+          "counts. Rates are powers of two, so that it makes no difference whether products with them are fused.",
+          [training_case("adagrad from 0", 5, 945)])
 
 
 # AdamW of the rows that a gradient has, which PyTorch is without: SparseAdam on weights that were decayed in these rows.
@@ -1052,6 +1109,114 @@ def sampled():
           "sparse, where rows touched have it.", [sampled_case(dim, 710 + k) for k, dim in enumerate([3, 37])])
 
 
+# A model whose output layer has the table of its input.
+
+def tied_case(method, seed):
+    r = np.random.RandomState(seed)
+    vocab, dim, n, padding = 5, 4, 6, 0
+    weight = r.randint(-8, 9, (vocab, dim)) / 4
+    batches = [(r.randint(0, vocab, n), r.randint(-2, 3, (n, vocab))) for _ in range(3)]
+    if method != "sgd":
+        weight, batches = r.standard_normal((vocab, dim)), [(ids, r.standard_normal((n, vocab))) for ids, _ in batches]
+
+    def run(dtype):
+        tokens, output = nn.Embedding(vocab, dim, padding_idx=padding), nn.Linear(dim, vocab, bias=False)
+        tokens.weight.data = tensor(weight.astype(f32)).to(dtype)
+        output.weight = tokens.weight
+        optimizer = {"sgd": lambda p: torch.optim.SGD(p, lr=0.125),
+                     "adamw": lambda p: torch.optim.AdamW(p, weight_decay=ADAMW_DECAY, **ADAMW)}[method]([tokens.weight])
+        for ids, dlogits in batches:
+            optimizer.zero_grad()
+            logits = output(tokens(torch.from_numpy(ids)) * math.sqrt(dim))
+            logits.backward(tensor(dlogits.astype(f32)).to(dtype))
+            optimizer.step()
+            results = [x.detach().float().numpy().copy() for x in (logits, tokens.weight.grad, tokens.weight)]
+            yield ids, dlogits.astype(f32), results, kept(optimizer, tokens.weight) if dtype == torch.float32 else None
+
+    steps = []
+    for (ids, dlogits, results, state), (_, _, exact, _) in zip(run(torch.float32), run(torch.float64)):
+        if method == "sgd":
+            results = [same(x, y) for x, y in zip(results, exact)]
+        logits, grad, table = [matrix(x) for x in results]
+        steps.append({"ids": ints(ids), "logits": logits, "dlogits": matrix(dlogits), "grad": grad, "table": table, "state": state})
+    return {"name": method, "method": method, "padding": padding, "table": matrix(weight.astype(f32)), "steps": steps}
+
+
+def tied():
+    write("tied", "logits = sqrt(dim) * embedding(ids) @ table.T by PyTorch's nn.Embedding(padding_idx) and nn.Linear, whose weight "
+          "is that of the embedding, trained for three steps on the gradient dlogits. grad has both gradients of the table, and "
+          "table and state are those after the step. SGD(lr=0.125) is on numbers of few bits, of which nothing is rounded: the "
+          "same in float64. AdamW is that of training.json, in orders of its own.",
+          [tied_case("sgd", 720), tied_case("adamw", 721)])
+
+
+# Checkpoints: safetensors files by nothing but struct and json, after the format's description.
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def parse_checkpoint(file):
+    """Returns the metadata, and the elements of each tensor as float32."""
+    n, = struct.unpack("<Q", file[:8])
+    header, data, tensors = json.loads(file[8:8 + n]), file[8 + n:], {}
+    metadata = header.pop("__metadata__", {})
+    for name, t in header.items():
+        raw = data[slice(*t["data_offsets"])]
+        if t["dtype"] == "BF16":
+            x = torch.frombuffer(bytearray(raw), dtype=torch.bfloat16).float().numpy()
+        else:
+            x = np.frombuffer(raw, {"F32": "<f4", "F16": "<f2"}[t["dtype"]]).astype(f32)
+        tensors[name] = x.reshape(t["shape"])
+    return metadata, tensors
+
+
+def checkpoint_case(name, saved, metadata, tensors):
+    """Tensors are names, dtypes, shapes and bytes. What saved is true for is what lookup.Save is to write."""
+    data, entries = b"".join(raw for _, _, _, raw in tensors), []
+    for key, dtype, shape, raw in tensors:
+        begin = entries[-1][1]["data_offsets"][1] if entries else 0
+        entries.append((key, {"dtype": dtype, "shape": shape, "data_offsets": [begin, begin + len(raw)]}))
+    if saved:
+        text = "".join("%s\0%s\0" % pair for pair in sorted(metadata.items()))
+        held = dict(sorted({**metadata, "rowvec.crc32c": "%08x" % crc32c(data + text.encode())}.items()))
+        header = json.dumps({"__metadata__": held, **dict(entries)}, ensure_ascii=False, separators=(",", ":"))
+    else:  # in another order, with what json.dumps escapes and the spaces that it leaves
+        held, header = metadata, json.dumps({**dict(reversed(entries)), "__metadata__": metadata})
+    header = header.encode()
+    header += b" " * (-len(header) % 8)
+    file = struct.pack("<Q", len(header)) + header + data
+    read, values = parse_checkpoint(file)
+    assert read == held and list(values) == [key for key, _, _, _ in (tensors if saved else reversed(tensors))]
+    return {"name": name, "saved": saved, "metadata": metadata, "file": base64.b64encode(file).decode(), "tensors": [
+        {"name": key, "dtype": dtype, "shape": shape, "value": matrix(values[key].reshape(-1, (shape or [1])[-1]))}
+        for key, dtype, shape, _ in tensors]}
+
+
+def checkpoint():
+    f4 = lambda x: x.astype("<f4").tobytes()
+    bits = lambda x: struct.pack("<%dH" % len(x), *x)
+    draw = random(1800)
+    halves = [0, 0x8000, 1, 0x83FF, 0x0400, 0x3C00, 0x3C01, 0xC248, 0x7BFF, 0x7C00, 0xFC00, 0x7E00]  # the last is a NaN; so below
+    brains = [0, 0x8000, 1, 0x807F, 0x0080, 0x3F80, 0x3F81, 0xC049, 0x7F7F, 0x7F80, 0xFF80, 0x7FC0]
+    metadata = {"step": "12", "format": "pt", "\u00e9\"\n": "\u4e16\\"}
+    write("checkpoint", "Safetensors files that Python's struct and json write, of several dtypes, and as lookup.Save is to write "
+          "them, with the checksum, bit by bit, in their metadata; and what Python reads from them, as float32: PyTorch of BF16, "
+          "NumPy of the others.", [
+              checkpoint_case("dtypes", False, metadata, [
+                  ("f32", "F32", [2, 8], f4(SPECIAL)), ("f16", "F16", [3, 4], bits(halves)),
+                  ("\u00e9/bf16", "BF16", [12], bits(brains)), ("number", "F32", [], f4(draw(1))),
+                  ("image", "BF16", [1, 2, 3], bits(brains[3:9]))]),
+              checkpoint_case("saved", True, metadata, [
+                  ("z", "F32", [2, 8], f4(SPECIAL)), ("\u00e9\t", "F32", [5], f4(draw(5))), ("a", "F32", [3, 1], f4(draw(3)))]),
+              checkpoint_case("saved/no metadata", True, {}, [("w", "F32", [1, 2], f4(draw(2)))])])
+
+
 # Layer normalisation.
 
 def norm_case(dim, seed, epsilon):
@@ -1405,8 +1570,11 @@ options()
 pretrained()
 embedding_bag()
 bag_options()
+bag_frequency()
+bag_max()
 training()
 decayed()
+adagrad()
 lazy()
 accumulated()
 clip()
@@ -1415,6 +1583,8 @@ row_adagrad()
 bag()
 output()
 sampled()
+tied()
+checkpoint()
 norm()
 scaling()
 alibi()

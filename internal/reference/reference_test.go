@@ -27,8 +27,10 @@ func TestFiles(t *testing.T) {
 		"pretrained.json":   len(PretrainedCases(t)),
 		"embeddingbag.json": len(EmbeddingBagCases(t)),
 		"bagoptions.json":   len(BagOptionsCases(t)),
+		"bagmax.json":       len(BagMaxCases(t)),
 		"training.json":     len(TrainingCases(t)),
 		"decayed.json":      len(DecayedCases(t)),
+		"adagrad.json":      len(AdagradCases(t)),
 		"lazyadamw.json":    len(LazyAdamWCases(t)),
 		"accumulated.json":  len(AccumulatedCases(t)),
 		"clip.json":         len(ClipCases(t)),
@@ -37,6 +39,8 @@ func TestFiles(t *testing.T) {
 		"bag.json":          len(BagCases(t)),
 		"output.json":       len(OutputCases(t)),
 		"sampled.json":      len(SampledCases(t)),
+		"tied.json":         len(TiedCases(t)),
+		"checkpoint.json":   len(CheckpointCases(t)),
 		"norm.json":         len(NormCases(t)),
 		"scaling.json":      len(ScalingCases(t)),
 		"alibi.json":        len(ALiBiCases(t)),
@@ -45,6 +49,7 @@ func TestFiles(t *testing.T) {
 		"rotary.json":       len(RotaryCases(t)),
 		"axes.json":         len(AxesCases(t)),
 
+		"bagfrequency.json":  len(BagFrequencyCases(t)),
 		"positionfacts.json": len(PositionFactsCases(t)),
 	}
 	names, err := fs.Glob(files, "*.json")
