@@ -15,7 +15,8 @@ import (
 	"github.com/rowvec/rowvec/lookup"
 )
 
-// What FuzzSteps does one after the other: the lower half of each byte of input.BadID, and the upper half says with which ids.
+// What FuzzSteps does one after the other: each byte of input.BadID is one of these, plus operations times a number below
+// parts, which says with which ids.
 const (
 	addBatch = iota
 	addSum
@@ -33,13 +34,25 @@ const (
 	stepSum
 	stepMean
 	stepMax
+	stepClipped
+	stepClippedDense
+	setRate
+	resume
 	operations // how many there are
 )
 
+const parts = 12
+
+// maxNorms are what the first 8 operations clip to, and the others: most gradients are above the first, and few above the second.
+var maxNorms = [2]float64{3, 1e8}
+
+// small makes the other gradient so small that beside a clipped one the 1e-6 of ClipNorm decides bits.
+const small = 0x1p-20
+
 // program returns a BadID with these operations, each with other ids.
-func program(operations ...uint64) (id uint64) {
-	for i, o := range operations {
-		id |= (o | uint64(i*5)%16<<4) << (8 * i)
+func program(all ...uint64) (id uint64) {
+	for i, o := range all {
+		id |= (o + operations*(uint64(i*5)%parts)) << (8 * i)
 	}
 	return id
 }
@@ -68,6 +81,7 @@ func FuzzSteps(f *testing.F) {
 			program(addMax, addSum, addMean, step, checkFinite, addBatch, addSum, addMax),
 			program(addBatch, checkFinite, addBatch, addRows, addBatch, addRows, addBatch, addRows),
 			program(stepSum, stepMean, stepMax, addSum, stepSum, step, stepMean, stepMax),
+			program(addBatch, addRows, stepClipped, setRate, stepClippedDense, resume, step, stepClipped),
 		} {
 			for options := range uint8(4) { // by frequency, and limited
 				if few := isatest.Few() && (options+method+uint8(i))%4 != 0; few || isatest.Slow && (i+int(method))%7 > 2 {
@@ -132,6 +146,7 @@ type model struct {
 
 	states [2]rowvec.Matrix
 	sums   []float32 // of RowAdagrad
+	rate   float64
 	steps  int
 	rows   map[int][]float32 // the gradient
 	finite bool
@@ -139,23 +154,24 @@ type model struct {
 	after []outcome // of each operation
 }
 
-// outcome is what is left of a gradient, and what it has refused to become.
+// outcome is what is left of a gradient, what it has refused to become, and norms of what was clipped.
 type outcome struct {
 	rows    int
 	refused map[int][]float32
+	norms   []float64
 }
 
 // each calls do with the operations, twice, and with the part of the batch that each is about.
 func (m *model) each(do func(i, operation int, o occurrences, dOut rowvec.Matrix) error) error {
 	for i := range 16 {
 		b := int(m.trial.in.BadID >> (8 * (i % 8)) & 0xff)
+		operation, part := b%operations, b/operations%parts
 		n := m.l.len()
-		lo := n * (b >> 4 & 3) / 4
-		hi := lo + (n-lo)*(1+b>>6)/4
+		lo := n * (part & 3) / 4
+		hi := lo + (n-lo)*(1+part>>2)/3
 		o := m.plain
 		o.l = m.l.slice(lo, hi)
 		dOut := check.Window(m.dOut, lo, hi-lo, 0, m.dOut.Cols)
-		operation := b & 15 % operations
 		if (operation == addMax || operation == stepMax) && o.byFrequency {
 			operation-- // to a mean
 		}
@@ -173,7 +189,7 @@ func (m *model) each(do func(i, operation int, o occurrences, dOut rowvec.Matrix
 				for at := 0; at < hi-lo; at += seq {
 					o.spans = append(o.spans, [2]int{at, min(at+seq, hi-lo)})
 				}
-				if o.pooling == lookup.Sum && b>>4&1 == 0 {
+				if o.pooling == lookup.Sum && part&1 == 0 {
 					o.weights = m.weights[lo:hi]
 				}
 				dOut.Rows = len(o.spans)
@@ -193,6 +209,12 @@ func (m *model) dense(o *occurrences, dOut rowvec.Matrix) rowvec.Matrix {
 	return d
 }
 
+// halves are the left columns of a matrix and the right ones.
+func halves(m rowvec.Matrix) (left, right rowvec.Matrix) {
+	n := m.Cols / 2
+	return check.Window(m, 0, m.Rows, 0, n), check.Window(m, 0, m.Rows, n, m.Cols-n)
+}
+
 // bagged is the input of bags, one for each span.
 func (o *occurrences) bagged() lookup.Input {
 	var offsets []int
@@ -208,6 +230,7 @@ func (m *model) run() error {
 	finite := false
 	err := m.each(func(i, operation int, o occurrences, dOut rowvec.Matrix) error {
 		in := o.l.batch(max(1, o.l.len()))
+		var norms []float64
 		var err error
 		switch operation {
 		case addBatch:
@@ -238,9 +261,34 @@ func (m *model) run() error {
 			err = opt.StepDense(m.dense(&o, dOut))
 		case stepSum, stepMean, stepMax:
 			err = opt.StepBags(must(lookup.NewBag(e, o.pooling)), o.bagged(), dOut)
+		case stepClipped:
+			other := e.NewGradient()
+			if err = o.l.addRows(other, small, dOut); err == nil {
+				norms = []float64{must(lookup.ClipNorm(maxNorms[i/8], g, other)), lookup.Norm(g, other), g.Norm()}
+				err = opt.Step(other)
+			}
+		case stepClippedDense:
+			dense := m.dense(&o, dOut)
+			left, right := halves(dense)
+			norms = []float64{
+				must(lookup.ClipNormDense(maxNorms[i/8], left, right)), must(lookup.NormDense(left, right)), must(lookup.NormDense(left)),
+			}
+			err = opt.StepDense(dense)
+		case setRate:
+			err = opt.SetRate(opt.Rate() / 2)
+		case resume:
+			old := opt
+			opt = must(e.NewOptimizer(methods[m.method]))
+			for k, s := range opt.State() {
+				copy(s.Value.Data, old.State()[k].Value.Data)
+			}
+			err = errors.Join(opt.SetSteps(old.Steps()), opt.SetRate(old.Rate()))
 		}
 		if g.Len() != m.after[i].rows {
 			return fmt.Errorf("a gradient of %d rows, want %d (error %v)", g.Len(), m.after[i].rows, err)
+		}
+		if want := m.after[i].norms; fmt.Sprint(norms) != fmt.Sprint(want) { // a NaN is a NaN
+			return fmt.Errorf("norms %v, want %v", norms, want)
 		}
 		refused := m.after[i].refused
 		var bad *lookup.NotFiniteError
@@ -273,7 +321,7 @@ func (m *model) run() error {
 }
 
 func (m *model) define() {
-	m.steps, m.rows, m.finite, m.after = 0, map[int][]float32{}, false, nil
+	m.rate, m.steps, m.rows, m.finite, m.after = 0.5, 0, map[int][]float32{}, false, nil
 	states := 0
 	for k := range m.states {
 		m.states[k] = must(rowvec.NewMatrix(m.table.Rows, m.table.Cols))
@@ -290,10 +338,11 @@ func (m *model) define() {
 			m.sums[i] = 0.125
 		}
 	case 4, 5:
-		states = 2
+		m.rate, states = 0.25, 2
 	}
-	_ = m.each(func(_, operation int, o occurrences, dOut rowvec.Matrix) error {
+	_ = m.each(func(i, operation int, o occurrences, dOut rowvec.Matrix) error {
 		var refused map[int][]float32
+		var norms []float64
 		switch operation {
 		case addBatch, addSum, addMean, addMax:
 			refused = m.add(o.sums(m.table, dOut, false))
@@ -313,12 +362,7 @@ func (m *model) define() {
 		case lookUp:
 			limitNorms(m.table, o.l, m.limit, m.p)
 		case step:
-			ids := slices.Sorted(maps.Keys(m.rows))
-			rows := must(rowvec.NewMatrix(len(ids), m.table.Cols))
-			for i, id := range ids {
-				copy(rows.Row(i), m.rows[id])
-			}
-			m.step(ids, rows)
+			m.step(m.inOrder(m.rows))
 		case stepBatch:
 			rows, ids := o.sums(m.table, dOut, o.scale == 1)
 			m.step(ids, rows)
@@ -326,15 +370,25 @@ func (m *model) define() {
 			rows, ids := o.sums(m.table, dOut, operation == stepSum && o.weights == nil && !o.byFrequency)
 			m.step(ids, rows)
 		case stepDense:
-			rows := touched(m.dense(&o, dOut))
-			ids := slices.Sorted(maps.Keys(rows))
-			all := must(rowvec.NewMatrix(len(ids), m.table.Cols))
+			m.step(m.inOrder(touched(m.dense(&o, dOut))))
+		case stepClipped:
+			o.padding, o.scale, o.byFrequency = -1, small, false
+			other, otherIDs := o.sums(m.table, dOut, false)
+			ids, rows := m.inOrder(m.rows)
+			norms = clip(maxNorms[i/8], rows, other)
 			for i, id := range ids {
-				copy(all.Row(i), rows[id])
+				m.rows[id] = rows.Row(i)
 			}
-			m.step(ids, all)
+			m.step(otherIDs, other)
+		case stepClippedDense:
+			dense := m.dense(&o, dOut)
+			left, right := halves(dense)
+			norms = clip(maxNorms[i/8], left, right)
+			m.step(m.inOrder(touched(dense)))
+		case setRate:
+			m.rate /= 2
 		}
-		m.after = append(m.after, outcome{len(m.rows), refused})
+		m.after = append(m.after, outcome{len(m.rows), refused, norms})
 		return nil
 	})
 	for k := range states {
@@ -361,6 +415,37 @@ func touched(dense rowvec.Matrix) map[int][]float32 {
 		}
 	}
 	return rows
+}
+
+// inOrder returns the ids of rows, ascending, and a copy of the rows.
+func (m *model) inOrder(rows map[int][]float32) (ids []int, all rowvec.Matrix) {
+	ids = slices.Sorted(maps.Keys(rows))
+	all = must(rowvec.NewMatrix(len(ids), m.table.Cols))
+	for i, id := range ids {
+		copy(all.Row(i), rows[id])
+	}
+	return ids, all
+}
+
+// clip is the definition of ClipNorm, and returns the norm before, the one after, and that of the first gradient then.
+func clip(maxNorm float64, a, b rowvec.Matrix) []float64 {
+	norm := math.Sqrt(squaresOf(a) + squaresOf(b))
+	if factor := maxNorm / (norm + 1e-6); !(factor >= 1) {
+		for _, m := range []rowvec.Matrix{a, b} {
+			for i := range m.Rows {
+				kernels.Scale(m.Row(i), float32(factor))
+			}
+		}
+	}
+	return []float64{norm, math.Sqrt(squaresOf(a) + squaresOf(b)), math.Sqrt(squaresOf(a))}
+}
+
+// squaresOf adds the sums of rows up, in their order.
+func squaresOf(m rowvec.Matrix) (sum float64) {
+	for i := range m.Rows {
+		sum += squares(m.Row(i))
+	}
+	return sum
 }
 
 // add adds sums to the gradient, or returns what it refuses.
@@ -401,12 +486,12 @@ func (m *model) refuses(rows map[int][]float32) bool {
 // step is the definition of one, by what the methods say of themselves.
 func (m *model) step(ids []int, rows rowvec.Matrix) {
 	m.steps++
-	decayed := float32(0.5 / (1 + float64(m.steps-1)*0.75))
+	rate, decayed := float32(m.rate), float32(m.rate/(1+float64(m.steps-1)*0.75))
 	switch m.method {
 	case 0:
-		kernels.UpdateSGD(m.table, ids, rows, 0.5, 0)
+		kernels.UpdateSGD(m.table, ids, rows, rate, 0)
 	case 1:
-		kernels.UpdateSGD(m.table, ids, rows, 0.5, 0.25)
+		kernels.UpdateSGD(m.table, ids, rows, rate, 0.25)
 	case 2:
 		kernels.UpdateAdagrad(m.table, m.states[0], ids, rows, decayed, 1e-10)
 	case 3:
@@ -417,9 +502,9 @@ func (m *model) step(ids []int, rows rowvec.Matrix) {
 			power1, power2 = power1*0.5, power2*0.75
 		}
 		s := rowvec.AdamStep{MeanWeight: 0.5, SquareWeight: 0.25, Epsilon: 1e-8, Keep: 1}
-		s.Rate = float32(float64(0.25*math.Sqrt(1-power2)) / (1 - power1))
+		s.Rate = float32(float64(m.rate*math.Sqrt(1-power2)) / (1 - power1))
 		if m.method == 5 {
-			s.Epsilon, s.Keep = float32(1e-8*math.Sqrt(1-power2)), 0.875
+			s.Epsilon, s.Keep = float32(1e-8*math.Sqrt(1-power2)), float32(1-m.rate/2)
 		}
 		kernels.UpdateAdam(m.table, m.states[0], m.states[1], ids, rows, s)
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/rowvec/rowvec/lookup"
 )
 
-// What FuzzTraining does is chosen by input.At: a step of one of four optimizers, a row-sparse gradient, a bag, the gradient of
+// What FuzzTraining does is chosen by input.At: a step of one of the optimizers, a row-sparse gradient, a bag, the gradient of
 // one, or of its weights.
 const (
 	stepSGD = iota
 	stepAdagrad
 	stepRowAdagrad
+	stepAdam
 	stepAdamW
 	sparse
 	bagSum
@@ -41,9 +42,13 @@ const (
 // workersOf are what the two upper bits of input.Scale choose from.
 var workersOf = [4]int{1, 2, 3, 5}
 
-var adamW = lookup.AdamW{Rate: 0.25, WeightDecay: 0.5, Beta1: 0.5, Beta2: 0.75} // whose first step is as below
-
-var adamWStep = rowvec.AdamStep{MeanWeight: 0.5, SquareWeight: 0.25, Rate: 0.25, Epsilon: 0.5e-8, Keep: 0.875}
+// Adam and AdamW, and their first steps.
+var (
+	adam      = lookup.Adam{Rate: 0.25, Beta1: 0.5, Beta2: 0.75}
+	adamStep  = rowvec.AdamStep{MeanWeight: 0.5, SquareWeight: 0.25, Rate: 0.25, Epsilon: 1e-8, Keep: 1}
+	adamW     = lookup.AdamW{Rate: 0.25, WeightDecay: 0.5, Beta1: 0.5, Beta2: 0.75}
+	adamWStep = rowvec.AdamStep{MeanWeight: 0.5, SquareWeight: 0.25, Rate: 0.25, Epsilon: 0.5e-8, Keep: 0.875}
+)
 
 // FuzzTraining holds optimizers, row-sparse gradients and bags, of every kind of batches, to loops over package kernels.
 func FuzzTraining(f *testing.F) {
@@ -223,7 +228,7 @@ func FuzzTraining(f *testing.F) {
 			t.checkApart("", *weight, "", *out)
 			t.checkIDsApart("", *weight, "", l)
 			method := []lookup.Method{
-				lookup.SGD{Rate: 0.5, WeightDecay: 0.25}, lookup.Adagrad{Rate: 0.5}, lookup.RowAdagrad{Rate: 0.5}, adamW,
+				lookup.SGD{Rate: 0.5, WeightDecay: 0.25}, lookup.Adagrad{Rate: 0.5}, lookup.RowAdagrad{Rate: 0.5}, adam, adamW,
 			}[what]
 			t.call = kernel{
 				func() error { return must(e.NewOptimizer(method)).StepBatch(e, in, *out) },
@@ -237,6 +242,8 @@ func FuzzTraining(f *testing.F) {
 						kernels.UpdateAdagrad(*weight, a, ids, rows, 0.5, 1e-10)
 					case stepRowAdagrad:
 						kernels.UpdateRowAdagrad(*weight, make([]float32, vocab), ids, rows, 0.5, 1e-10)
+					case stepAdam:
+						kernels.UpdateAdam(*weight, a, b, ids, rows, adamStep)
 					case stepAdamW:
 						kernels.UpdateAdam(*weight, a, b, ids, rows, adamWStep)
 					}
@@ -431,33 +438,37 @@ func limitNorms(table rowvec.Matrix, l ids, limit, p float64) {
 	}
 }
 
-// normOf adds up as package lookup does, in float64: squares in 16 lanes, absolute values in four, of which the first takes what
-// is left over.
+// normOf adds up as package lookup does, in float64: absolute values in four lanes, of which the first takes what is left over.
 func normOf(x []float32, p float64) float64 {
-	var lanes [16]float64
+	if p == 2 {
+		return math.Sqrt(squares(x))
+	}
+	var lanes [4]float64
 	largest := 0.0
 	for j, y := range x {
 		v := math.Abs(float64(y))
 		largest = max(largest, v)
-		switch {
-		case p == 2:
-			lanes[j%16] += float64(v * v)
-		case j < len(x)&^3:
-			lanes[j%4] += v
-		default:
-			lanes[0] += v
+		if j >= len(x)&^3 {
+			j = 0
 		}
+		lanes[j%4] += v
 	}
 	if math.IsInf(p, 1) {
 		return largest
+	}
+	return lanes[0] + lanes[2] + (lanes[1] + lanes[3])
+}
+
+// squares adds them up in 16 lanes, in float64.
+func squares(x []float32) float64 {
+	var lanes [16]float64
+	for j, y := range x {
+		lanes[j%16] += float64(float64(y) * float64(y))
 	}
 	for half := 8; half > 0; half /= 2 {
 		for k := range half {
 			lanes[k] += lanes[k+half]
 		}
-	}
-	if p == 2 {
-		return math.Sqrt(lanes[0])
 	}
 	return lanes[0]
 }
