@@ -5,6 +5,7 @@ import (
 
 	"github.com/rowvec/rowvec"
 	"github.com/rowvec/rowvec/internal/forward"
+	"github.com/rowvec/rowvec/internal/tuning"
 )
 
 // ClearGradient sets to zero the rows of grad that Backward adds to for the same input, so that a gradient is ready for
@@ -63,14 +64,26 @@ func clearGradients(op string, l *Layer, grads perParameter[rowvec.Matrix], in I
 		clear(grads[normWeight].Row(0))
 		clear(grads[normBias].Row(0))
 	}
-	switch {
-	case !l.learns(token):
-	case in.ids.wide():
-		clearRows(grads[token], as[uint64](in.ids), l.tokens.padding)
-	default:
-		clearRows(grads[token], as[uint32](in.ids), l.tokens.padding)
+	if !l.learns(token) || in.Len() == 0 {
+		return nil
 	}
-	return nil
+	workers := 1
+	if l.tokens.Dim() >= tuning.ClearColumns {
+		workers = l.tokens.workersFor(in.Len(), l.tokens.denseElements())
+	}
+	p := pass{task: clearRange, Layer: l, in: in, grads: grads}
+	all, share := lines(l.tokens.Dim(), workers)
+	return p.run(op, workers, all, share)
+}
+
+// clearPart clears lines of columns of the rows of tokens.
+func (p *pass) clearPart(lo, hi int) {
+	grad := columns(p.grads[token], lo*lineElements, min(hi*lineElements, p.tokens.Dim()))
+	if p.in.ids.wide() {
+		clearRows(grad, as[uint64](p.in.ids), p.tokens.padding)
+	} else {
+		clearRows(grad, as[uint32](p.in.ids), p.tokens.padding)
+	}
 }
 
 // typeZero is the type of a token that has been given none.

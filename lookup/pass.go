@@ -43,6 +43,7 @@ const (
 	normRange                     // of blocks of rows
 	backwardRange                 // of lines of columns
 	sharesRange                   // of shares of columns of all but tokens, and behind them of shares of rows
+	clearRange                    // of lines of columns of the gradient of tokens
 )
 
 func (p *pass) part(lo, hi int) error {
@@ -53,6 +54,9 @@ func (p *pass) part(lo, hi int) error {
 		return work.Each(p.normPart)(lo, hi)
 	case sharesRange:
 		return p.sharesPart(lo, hi)
+	case clearRange:
+		p.clearPart(lo, hi)
+		return nil
 	}
 	return p.backwardPart(lo, hi)
 }
