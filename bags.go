@@ -9,7 +9,8 @@ import (
 // their order and starting from +0; a bag without ids gives +0s. Where weights is not nil, row ids[i] is multiplied by
 // weights[i] first, and the product is rounded before the sum is. It is what PyTorch's nn.EmbeddingBag computes with mode
 // "sum"; with per_sample_weights, PyTorch may fuse product and sum. The gradient of a lookup is one too: with the gradient
-// of its result as table and, as ids, the positions in which a token occurs, a bag for each token.
+// of its result as table and, as ids, the positions in which a token occurs, a bag for each token. lookup.Bag has
+// the gradients of all three kinds of bags, and of weights.
 //
 // dst has a row for each bag and as many columns as table; strides are free. offsets has dst.Rows+1 elements, which begin
 // with 0, do not descend, and end with len(ids); without bags it may be empty. weights is nil or has one element for each
@@ -26,7 +27,7 @@ func BagSum[I ID](dst, table Matrix, ids []I, offsets []int, weights []float32) 
 
 // BagMean is BagSum without weights, and with each element of the sum divided by the number of ids in the bag, rounded to
 // float32; a bag without ids gives +0s. It is what PyTorch's nn.EmbeddingBag computes with mode "mean". Shapes and errors
-// are those of BagSum.
+// are those of BagSum. lookup.Bag has its gradient.
 func BagMean[I ID](dst, table Matrix, ids []I, offsets []int) error {
 	const op = "BagMean"
 	ofOne, err := checkBags(op, &dst, &table, ids, offsets, nil)
@@ -39,7 +40,7 @@ func BagMean[I ID](dst, table Matrix, ids []I, offsets []int) error {
 // BagMax sets row b of dst to the maximum, element by element, of the rows of table that the ids of bag b choose; a bag
 // without ids gives +0s. An element of the first row stays until one of a later row is greater: so a NaN stays if it is in
 // the first row and is left out otherwise, and of +0 and -0 the first one stays. It is what PyTorch's nn.EmbeddingBag
-// computes on a CPU with mode "max". Bags, shapes and errors are those of BagSum.
+// computes on a CPU with mode "max". Bags, shapes and errors are those of BagSum. lookup.Bag has its gradient.
 func BagMax[I ID](dst, table Matrix, ids []I, offsets []int) error {
 	const op = "BagMax"
 	ofOne, err := checkBags(op, &dst, &table, ids, offsets, nil)

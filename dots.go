@@ -5,7 +5,8 @@ package rowvec
 // Wolf, "Using the output embedding to improve language models", 2017) and is trained on a sample of its vocabulary.
 //
 // Each dot product is that of package kernels, 16 lanes and a tree, with each product rounded before the sum: the same
-// bits on every instruction set, and whichever other rows are asked for. NumPy and PyTorch add in orders of their own.
+// bits on every instruction set, and whichever other rows are asked for. NumPy and PyTorch add in orders of their own. The
+// gradients are those of lookup.Output.BackwardSampled.
 //
 // dst has a.Rows rows and len(ids) columns, a as many columns as table; strides are free; ids may repeat. Errors:
 // ShapeError, IndexError for an id outside [0, table.Rows), OverlapError if dst shares memory with a, table or ids; then
@@ -28,7 +29,7 @@ func Dots[I ID](dst, a, table Matrix, ids []I) error {
 }
 
 // DotsAll is Dots with all rows of table, in their order: it sets dst, which has a.Rows rows and table.Rows columns, to a
-// times the transpose of table. Errors are those of Dots.
+// times the transpose of table. Errors are those of Dots. Its gradients are those of lookup.Output.Backward.
 func DotsAll(dst, a, table Matrix) error { return dotsAllOf(dst, a, table, 0) }
 
 // dotsAllOf is DotsAll with a part of a table of so many elements, if that is more than table has.

@@ -27,8 +27,7 @@ const (
 // A probability takes effect as the nearest multiple of 1/256 below 1, mask.Threshold() of them, and mask.Scale() is exactly
 // what goes with that: 0.1 drops 26 of 256 and multiplies the others by 256/230. A probability that takes effect as 0, below
 // 1/512, makes a copy. dst and src are rows from mask.Row on, and columns from mask.Col on, of a matrix of up to 1<<32 rows
-// and 1<<36 columns, of which any windows that begin at columns that are multiples of 16 may be done by themselves, with the
-// same bits.
+// and 1<<36 columns, any window of which may be done separately, with the same bits, if its first column is a multiple of 16.
 //
 // src has the shape of dst; strides are free. dst and src may be the same matrix, with the same first element and the same
 // stride. Errors: ShapeError, also for a mask beyond its matrix; OverlapError if dst shares memory with src otherwise;

@@ -8,9 +8,9 @@ import "unsafe"
 //
 // For v(a) = sin(a+b), which with b = pi/2 is a cosine, and rows v(a), v(a+t), v(a+2t), ..., x[j] is v(a), y[j] is v(a+t)
 // and c[j] is 2*cos(t). This is the recurrence of Goertzel's algorithm ("An algorithm for the evaluation of finite
-// trigonometric series", 1958). After n rows it is off by up to some n*n*1e-16, where t is small or next to half a turn: by
-// 1e-11 after 256, and where more are wanted, x and y are to be computed anew. Afterwards they belong to the row behind the
-// last one of dst, so that a following call goes on with it. A row that is stepped over takes the time of one that is set.
+// trigonometric series", 1958). After n rows the error is up to about n*n*1e-16 where t is small or near half a turn (1e-11
+// after 256); for more rows, compute x and y anew. Afterwards they belong to the row behind the last one of dst, so that a
+// following call goes on with it. A row that is stepped over takes the time of one that is set.
 //
 // x, y and c have dst.Cols elements; the stride of dst is free. Errors: ShapeError, also for a skip below 0; OverlapError
 // if two of the four share memory; then all are as they were.

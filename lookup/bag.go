@@ -47,7 +47,8 @@ type Bag struct {
 // NewBag returns the bag of a pooling over the table of tokens, whose options it works by: with ScaleGradByFrequency,
 // gradients are divided by how often an id occurs in the input, where nn.EmbeddingBag on the CPU, up to 1.13 at least, divides
 // some by the count of another id. It is an error if there are no tokens, if they are Scaled, which bags are not, or if
-// ScaleGradByFrequency comes together with Max.
+// ScaleGradByFrequency comes together with Max. The gradients of bags are row-sparse; Gradient.AddTo adds them to dense
+// ones. The optimizer of its table is that of b.Tokens().NewOptimizer.
 func NewBag(tokens *Embedding, pooling Pooling) (*Bag, error) {
 	const op = "lookup.NewBag"
 	if err := checkTokens(op, tokens); err != nil {
@@ -57,7 +58,7 @@ func NewBag(tokens *Embedding, pooling Pooling) (*Bag, error) {
 	case pooling < Sum || pooling > Max:
 		return nil, check.Value(op, "pooling", pooling, "sum, mean or max")
 	case tokens.scaled:
-		return nil, check.Value(op, "option of tokens", "Scaled", "none of it: bags have no scale")
+		return nil, check.Value(op, "embedding", "Scaled", "one without a scale, as bags have none")
 	case tokens.byFrequency && pooling == Max:
 		return nil, check.Value(op, "pooling", pooling, "sum or mean where tokens have ScaleGradByFrequency")
 	}

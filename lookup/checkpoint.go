@@ -26,7 +26,7 @@ import (
 const ChecksumKey = "rowvec.crc32c"
 
 // FormatError reports a file that is no valid safetensors file, that is damaged, or that does not hold what is asked for;
-// and tensors or metadata that no such file can hold.
+// and tensors or metadata that no such file can hold, of which Problem begins with "cannot be saved: ".
 type FormatError struct {
 	Path    string
 	Problem string // what is wrong
@@ -40,8 +40,9 @@ const pieceBytes = 256 << 10
 
 // Save writes the tensors to a safetensors file, the format of Hugging Face, which Python reads by
 // safetensors.torch.load_file: each under its name, as F32 of shape [Rows, Cols], or [Rows*Cols] if it is a Vector, without
-// gaps between its rows, all bits kept. Optimizer state is tensors like any others. The metadata are any text in UTF-8, such
-// as the number of steps; they may be nil. Libraries that ask for the origin of a file look for "format": "pt" among them.
+// gaps between its rows, all bits kept. Optimizer state is tensors like any others (see the example of resuming).
+// The metadata are any text in UTF-8, such as the number of steps; they may be nil. Libraries that ask for the origin of a file
+// look for "format": "pt" among them.
 //
 // The file takes the place of one at path at once and as a whole, with its permissions, and its owner and group where they may be
 // given (the group's permissions are dropped where it may not), when all of it is on the disk;
@@ -74,7 +75,7 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if key == ChecksumKey || resemblesChecksumKey(key) {
-			return &FormatError{path, "the key " + safetensors.Quote(key) + " of the metadata belongs to Save"}
+			return &FormatError{path, notSaved + "the key " + safetensors.Quote(key) + " of the metadata belongs to Save"}
 		}
 	}
 	all := maps.Clone(metadata)
@@ -87,7 +88,7 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	}
 	first, err := header(0)
 	if err != nil {
-		return &FormatError{path, err.Error()}
+		return &FormatError{path, notSaved + err.Error()}
 	}
 	err = replace.File(path, func(f replace.Temporary) error {
 		if _, err := f.Write(first); err != nil {
@@ -109,6 +110,9 @@ func Save(path string, tensors []Parameter, metadata map[string]string) error {
 	}
 	return nil
 }
+
+// notSaved begins what is wrong with what a file was to hold, and not with the file.
+const notSaved = "cannot be saved: "
 
 // resemblesChecksumKey reports whether a key would be ChecksumKey but for up to four bytes in one place.
 func resemblesChecksumKey(key string) bool {

@@ -288,13 +288,13 @@ func TestLoadMisuse(t *testing.T) {
 			"rowvec: lookup.Load: high overlaps low"},
 		{second(lookup.Load(dir, nil)), "rowvec: lookup.Load: "},
 		{lookup.Save(dir, nil, nil), "rowvec: lookup.Save: "},
-		{lookup.Save(file, parameters(lookup.Parameter{Name: "a"}, lookup.Parameter{Name: "a"}), nil), "rowvec: " + file + `: two tensors are called "a"`},
-		{lookup.Save(file, parameters(lookup.Parameter{Name: "__metadata__"}), nil), "rowvec: " + file + `: no tensor can be called "__metadata__"`},
+		{lookup.Save(file, parameters(lookup.Parameter{Name: "a"}, lookup.Parameter{Name: "a"}), nil), "rowvec: " + file + `: cannot be saved: two tensors are called "a"`},
+		{lookup.Save(file, parameters(lookup.Parameter{Name: "__metadata__"}), nil), "rowvec: " + file + `: cannot be saved: no tensor can be called "__metadata__"`},
 		{lookup.Save(file, parameters(lookup.Parameter{Name: "a", Value: short}), nil), "rowvec: lookup.Save: len(a.Data) is 5, want at least 6"},
 		{lookup.Save(file, parameters(lookup.Parameter{Name: "a", Value: matrix(2, 3), Vector: true}), nil), "rowvec: lookup.Save: rows of vector a is 2, want 1"},
-		{lookup.Save(file, nil, map[string]string{lookup.ChecksumKey: ""}), "rowvec: " + file + `: the key "rowvec.crc32c" of the metadata belongs to Save`},
-		{lookup.Save(file, nil, map[string]string{"rowvec.crc64c": ""}), "rowvec: " + file + `: the key "rowvec.crc64c" of the metadata belongs to Save`},
-		{lookup.Save(file, nil, map[string]string{"a": "\xff"}), "rowvec: " + file + `: the metadata "a" are not valid UTF-8`},
+		{lookup.Save(file, nil, map[string]string{lookup.ChecksumKey: ""}), "rowvec: " + file + `: cannot be saved: the key "rowvec.crc32c" of the metadata belongs to Save`},
+		{lookup.Save(file, nil, map[string]string{"rowvec.crc64c": ""}), "rowvec: " + file + `: cannot be saved: the key "rowvec.crc64c" of the metadata belongs to Save`},
+		{lookup.Save(file, nil, map[string]string{"a": "\xff"}), "rowvec: " + file + `: cannot be saved: the metadata "a" are not valid UTF-8`},
 	} {
 		if c.err == nil || !strings.HasPrefix(c.err.Error(), c.want) {
 			t.Errorf("error %v, want %s", c.err, c.want)

@@ -10,8 +10,8 @@
 // Matrices have one row for each token, in the order of the ids, whatever the shape of the batch: a batch of shape
 // (batch, seq) has batch*seq rows. Forward passes may be called by any number of goroutines at once, unless they limit
 // norms (MaxNorm); backward passes write to the gradients they are given, so each of those may be in one call at a time, and
-// optimizers to their table, which nobody else may use then. Nothing is allocated in steady state, but that some of the memory which
-// calls share, such as a row for each token where there is a LayerNorm, is made anew after garbage collections.
+// optimizers to their table, which nobody else may use then. Nothing is allocated in steady state, except that some of the
+// memory which calls share, such as a row for each token where there is a LayerNorm, is made anew after garbage collections.
 //
 // Output turns hidden states into the logits of all tokens, or of some, with the table of an embedding.
 //
@@ -24,7 +24,8 @@
 // goes beyond the limit; OverlapError for a destination that shares memory with an input, or a dense gradient that does with a parameter;
 // and ValueError for whatever else is wrong with an argument or an option. All of them name the method. Files have FormatError, and
 // gradients NotFiniteError. After any of these, everything is as it was. Only ErrChanged, for ids, types, positions or offsets that
-// another goroutine has changed during the call, and errors of Positions of the caller's own leave part of the destination written.
+// another goroutine has changed during the call, errors of Positions of the caller's own, and a file that changes, or cannot be read any
+// more, while Load or LoadSome reads it leave part of the destination written.
 //
 // What a constructor returns is ready for use. The zero value of a type that has a constructor is not, and nor is nil: most of
 // their methods panic, and what others return means nothing.
@@ -108,8 +109,8 @@ func Frozen() Option { return func(s *settings) { s.frozen = true } }
 // is Scale, and the sum of the rows of an id, from +0, is what a gradient grows by.
 func ScaleGradByFrequency() Option { return func(s *settings) { s.byFrequency = true } }
 
-// MaxNorm has each row that a forward pass looks up scaled in place before, if its norm exceeds max: by max/(norm+1e-7),
-// once for each row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0,
+// MaxNorm makes a forward pass first scale, in place, each row it looks up whose norm exceeds max: by max/(norm+1e-7), once for
+// each row, as max_norm and norm_type of nn.Embedding. The norm is (sum of |x|^p)^(1/p) for a finite p above 0,
 // and the largest |x| for an infinite one; p = 2 is usual. It is computed in float64, and so is finite also where the
 // powers of a row add up beyond float32, whose norm PyTorch has as infinite and makes zeros of the row. max and p must be
 // above 0 and max finite. A forward pass then writes to the table, and must not be called while
@@ -123,8 +124,9 @@ func MaxNorm(max, p float64) Option {
 // time that the embedding is made; more than 1,024 count as 1,024. Results have the same bits for any number.
 func Workers(n int) Option { return func(s *settings) { s.workers = n } }
 
-// NewEmbedding returns an embedding with a new table of vocab rows and dim columns, filled as the options say. vocab and
-// dim must be at least 1, and their product must be addressable.
+// NewEmbedding returns an embedding with a new table of vocab rows and dim columns, filled as the options say: by default as by
+// Xavier(0), with the same bits each time, where nn.Embedding has N(0, 1), which is Normal(1, seed). vocab and dim must be at least 1, and their
+// product must be addressable.
 func NewEmbedding(vocab, dim int, options ...Option) (*Embedding, error) {
 	const op = "lookup.NewEmbedding"
 	if err := checkSizes(op, "vocab", vocab, "dim", dim); err != nil {
@@ -144,7 +146,8 @@ func NewEmbedding(vocab, dim int, options ...Option) (*Embedding, error) {
 }
 
 // FromMatrix returns an embedding whose table is weight, not a copy: changes of one are seen by the other. It writes
-// nothing, not even the row of the padding id. Options that fill a table are an error.
+// nothing, not even the row of the padding id. Options that fill a table are an error. It is nn.Embedding.from_pretrained with
+// freeze=False; PyTorch freezes by default, as the option Frozen does here.
 func FromMatrix(weight rowvec.Matrix, options ...Option) (*Embedding, error) {
 	const op = "lookup.FromMatrix"
 	if err := checkSizes(op, "weight.Rows", weight.Rows, "weight.Cols", weight.Cols); err != nil {

@@ -138,7 +138,7 @@ func TestConstructorMisuse(t *testing.T) {
 		{second(lookup.NewSimilarity(new(lookup.Embedding), lookup.Cosine)), "lookup.NewSimilarity: dim of tokens is 0, want at least 1"},
 		{lookup.AddRows(new(lookup.Gradient), []int{}, 1, rowvec.Matrix{}), "lookup.AddRows: dim of g is 0, want at least 1"},
 		{second(lookup.NewBag(tokens, 3)), "pooling is Pooling(3), want sum, mean or max"},
-		{second(lookup.NewBag(must(lookup.NewEmbedding(3, 2, lookup.Scaled())), lookup.Sum)), "option of tokens is Scaled, want none of it: bags have no scale"},
+		{second(lookup.NewBag(must(lookup.NewEmbedding(3, 2, lookup.Scaled())), lookup.Sum)), "embedding is Scaled, want one without a scale, as bags have none"},
 		{second(lookup.NewBag(must(lookup.NewEmbedding(3, 2, lookup.ScaleGradByFrequency())), lookup.Max)), "pooling is max, want sum or mean where tokens have ScaleGradByFrequency"},
 		{second(tokens.NewOptimizer(nil)), "the method is nil"},
 		{second(tokens.NewOptimizer(lookup.SGD{Rate: -1})), "rate of SGD is -1, want at least 0 and below"},

@@ -19,9 +19,9 @@ import (
 // the table: it is what nn.Embedding(sparse=True) leaves in .grad, coalesced. It keeps its memory when it is cleared, so
 // that in steady state nothing is allocated.
 //
-// Each further batch that is added takes its own time too, and has two numbers moved for each row that there is, or the row itself where
-// rows are short and few. Values then puts rows in the order of ids, which takes a copy of all, and as much memory again; steps, norms
-// and AddTo take them as they are.
+// Each further batch takes its own time, plus that of moving two numbers for each row already held, or the row itself if rows
+// are short and few. Values then puts rows in the order of ids, which takes a copy of all, and as much memory again; steps,
+// norms and AddTo take them as they are.
 //
 // The sums of a batch start from +0 and follow the order of the ids, so a gradient has the same bits on every machine and
 // for any number of workers, and those of a dense one that was zero before. A Gradient may be in one call at a time, and must
@@ -292,8 +292,8 @@ func normDense(op string, grads []rowvec.Matrix) (norm float64, err error) {
 
 // ClipNorm scales the gradients by maxNorm/(norm+1e-6) if that is below 1, where norm is their Norm together, which it
 // returns, as torch.nn.utils.clip_grad_norm_ does with dense gradients; but that one leaves sparse ones as they are, at least in
-// 1.13, and computes in float32, in which squares of numbers from 1.8e19 on are infinite. An infinite norm and a finite maxNorm
-// leave zeros, and NaN where elements were infinite; a norm of NaN, or a norm and a maxNorm that are both infinite, leave NaN
+// 1.13, and computes in float32, in which squares of numbers from 1.8e19 on are infinite. An infinite norm with a finite maxNorm
+// turns infinite elements into NaN and the others into zeros; a norm of NaN, or a norm and a maxNorm that are both infinite, gives NaN
 // everywhere. maxNorm must be above 0, and no gradient may be given twice. ClipNormDense is for dense gradients.
 func ClipNorm(maxNorm float64, grads ...*Gradient) (norm float64, err error) {
 	const op = "lookup.ClipNorm"

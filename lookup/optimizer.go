@@ -44,8 +44,10 @@ type RowAdagrad struct {
 
 // Adam is the method of Kingma and Ba (2015) as PyTorch's SparseAdam has it: see rowvec.UpdateAdam. The running means of
 // a row change only in steps whose gradient has the row; the correction of bias is that of the number of all steps. PyTorch's Adam
-// without weight decay, which adds Epsilon after that correction, is AdamW with none, in steps whose gradients have every row. A Rate of 0 stands for 0.001,
-// a Beta1 of 0 for 0.9, a Beta2 of 0 for 0.999, and an Epsilon of 0 for 1e-8.
+// without weight decay, which adds Epsilon after that correction, is AdamW with none, in steps whose gradients have every row.
+//
+// A Rate of 0 stands for 0.001, a Beta1 of 0 for 0.9, a Beta2 of 0 for 0.999, and an Epsilon of 0 for 1e-8. For PyTorch's
+// betas=(0, ...) give a tiny Beta1 such as 1e-300: 1-Beta1 is rounded to 1, and the running mean is the gradient but for rounding.
 type Adam struct {
 	Rate         float64
 	Beta1, Beta2 float64
@@ -54,10 +56,12 @@ type Adam struct {
 
 // AdamW is the method of Loshchilov and Hutter (2019), Adam with decoupled decay, as PyTorch has it, but that it leaves rows
 // of the table alone for which there is no gradient: each of the others is first multiplied by 1-Rate*WeightDecay. Its running
-// means are those of rowvec.UpdateAdam, as of PyTorch's SparseAdam, in which what is infinite becomes NaN with the next step: the
-// mean of squares, and so the weight, from an element of a gradient of 1.85e19 on, after which weights of PyTorch's AdamW stay
-// finite. A WeightDecay of 0 is none; PyTorch's default is 0.01. The other fields are those of Adam, but Epsilon is added
-// after the correction of bias: Adam would have to be given Epsilon*sqrt(1-Beta2^t) in step t for that.
+// means are those of rowvec.UpdateAdam, as in PyTorch's SparseAdam: one that is infinite becomes NaN in the next step. So an
+// element of a gradient from 1.85e19 on, whose square is infinite, makes the weight NaN in the step after it, where that of
+// PyTorch's AdamW stays finite.
+//
+// A WeightDecay of 0 is none; PyTorch's default is 0.01. The other fields are those of Adam, but Epsilon is added after the
+// correction of bias: Adam would have to be given Epsilon*sqrt(1-Beta2^t) in step t for that.
 type AdamW struct {
 	Rate         float64
 	Beta1, Beta2 float64
@@ -192,7 +196,9 @@ func (e *Embedding) NewOptimizer(m Method) (*Optimizer, error) {
 	return newOptimizer("lookup.Embedding.NewOptimizer", e.Parameters()[0], m, e.workers)
 }
 
-// NewOptimizers returns an optimizer of each of Parameters, in their order.
+// NewOptimizers returns an optimizer of each of Parameters, in their order, all with the workers of the tokens. AdamW decays norm.weight and
+// norm.bias too, which many trainings leave out: for that, replace the optimizers of these two by ones that the function
+// NewOptimizer makes of them with an AdamW without WeightDecay. StepTrain goes by the workers of the first, that of the tokens.
 func (l *Layer) NewOptimizers(m Method) ([]*Optimizer, error) {
 	var all []*Optimizer
 	for _, p := range l.Parameters() {
@@ -270,8 +276,9 @@ func (o *Optimizer) SetSteps(n int) error {
 
 // State returns what the method keeps, without a copy: "sum" of Adagrad, (rows, cols), and of RowAdagrad, (rows, 1), or
 // "exp_avg" and "exp_avg_sq" of Adam and AdamW, (rows, cols); each with the name of the parameter and a dot in front.
-// With Steps and Rate, it is all that an optimizer of the same method has to be given back, by SetSteps and SetRate, to go on with the
-// same bits: a method with a Rate of 0 would have its default.
+// With Steps and Rate it is the complete state: an optimizer of the same method that is given them, by SetSteps and SetRate, goes on
+// with the same bits (see the example of resuming). Without SetSteps it would count from 0, without an error, and Adam correct its
+// bias as in the first step; without SetRate, a Rate of 0 means the default of the method.
 func (o *Optimizer) State() []Parameter {
 	var all []Parameter
 	for i, name := range o.rule.states {
@@ -329,8 +336,8 @@ func (o *Optimizer) apart(op, name string, m rowvec.Matrix) error {
 // StepBatch takes a step with the gradient that e.BackwardSparse gives for a batch, without ever holding it: the rows of
 // dOut are added up and applied while they are in the caches, and those of ids that occur once are applied as they are, unless
 // the embedding is Scaled or rows are so short that to sort these out takes longer. The table of e must be the optimizer's.
-// The bits are those of BackwardSparse and Step, but that a gradient of -0 which occurs once may be no +0, which only a weight
-// of -0 can tell.
+// The bits are those of BackwardSparse and Step, but a gradient of -0 that occurs once may stay -0 instead of +0, which only
+// a weight of -0 shows.
 func (o *Optimizer) StepBatch(e *Embedding, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Optimizer.StepBatch"
 	if e == nil {
@@ -368,9 +375,9 @@ func (o *Optimizer) stepTerms(op string, t terms, workers int) error {
 }
 
 // StepBags takes a step with the gradient that b.BackwardSparse gives for bags, without ever holding it, but for that of maxima, whose
-// memory the optimizer keeps: it is to bags what StepBatch is to tokens, with rows that are applied as they are where bags are sums
-// without weights and gradients not by frequency. The table of b must be the optimizer's and, for maxima, as it was in Forward. On a
-// Xeon, passes of sums over bags and a step took 0.49 to 0.96 (SGD), 0.59 to 0.94 (Adagrad) and 0.64 to 0.98 (Adam) of the time that
+// memory the optimizer keeps: it is StepBatch for bags. Rows are applied as they are where bags are unweighted sums without
+// ScaleGradByFrequency. The table of b must be the optimizer's, as that of b.Tokens().NewOptimizer is, and, for maxima, as it was
+// in Forward. On a Xeon, passes of sums over bags and a step took 0.49 to 0.96 (SGD), 0.59 to 0.94 (Adagrad) and 0.64 to 0.98 (Adam) of the time that
 // they take with a Gradient.
 func (o *Optimizer) StepBags(b *Bag, in Input, dOut rowvec.Matrix) error {
 	const op = "lookup.Optimizer.StepBags"

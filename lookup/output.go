@@ -20,7 +20,8 @@ import (
 // 2017, 3.4), and the row of a padding id is one like any other.
 type Output struct{ tokens *Embedding }
 
-// NewOutput returns the output layer that shares the table of tokens, and their number of workers.
+// NewOutput returns the output layer that shares the table of tokens, and their number of workers. With an embedding of its
+// own, of NewEmbedding(classes, dim), it is a linear layer without bias, such as the head of a classifier.
 func NewOutput(tokens *Embedding) (*Output, error) {
 	if err := checkTokens("lookup.NewOutput", tokens); err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func Example_paddingIdx() {
 	// Output: [0 0] [0 0] [6 6]
 }
 
-// e = nn.Embedding.from_pretrained(weight, max_norm=1.0, norm_type=2.0)
+// e = nn.Embedding.from_pretrained(weight, freeze=False, max_norm=1.0, norm_type=2.0)
 func Example_maxNorm() {
 	e, _ := lookup.FromMatrix(rows([]float32{3, 4}, []float32{0.5, 0}), lookup.MaxNorm(1, 2))
 	y, _ := rowvec.NewMatrix(2, 2)
@@ -102,7 +102,7 @@ func Example_zeroGrad() {
 	// [0 0 0 0]
 }
 
-// b = nn.EmbeddingBag.from_pretrained(weight, mode="mean"); y = b(ids, offsets)
+// b = nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="mean"); y = b(ids, offsets)
 func Example_embeddingBag() {
 	tokens, _ := lookup.FromMatrix(rows([]float32{0, 0}, []float32{1, 2}, []float32{3, 4}))
 	b, _ := lookup.NewBag(tokens, lookup.Mean)
@@ -112,7 +112,7 @@ func Example_embeddingBag() {
 	// Output: [2 3 3 4]
 }
 
-// b = nn.EmbeddingBag.from_pretrained(weight, mode="sum"); y = b(ids, offsets, per_sample_weights=w)
+// b = nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum"); y = b(ids, offsets, per_sample_weights=w)
 func Example_perSampleWeights() {
 	tokens, _ := lookup.FromMatrix(rows([]float32{0, 0}, []float32{1, 2}, []float32{3, 4}))
 	b, _ := lookup.NewBag(tokens, lookup.Sum)
@@ -216,7 +216,8 @@ func Example_transformerEmbedding() {
 func Example_bertEmbeddings() {
 	tokens, _ := lookup.NewEmbedding(3000, 64, lookup.Normal(0.02, 1), lookup.Padding(0))
 	types, _ := lookup.NewEmbedding(2, 64, lookup.Normal(0.02, 2))
-	positions, _ := positional.NewLearned(512, 64, 3)
+	places, _ := lookup.NewEmbedding(512, 64, lookup.Normal(0.02, 3))
+	positions, _ := positional.LearnedFrom(places.Weight())
 	layer, _ := lookup.NewLayer(tokens, positions, lookup.Segments(types), lookup.LayerNorm(1e-12), lookup.Dropout(0.1, 4))
 	y, _ := rowvec.NewMatrix(3, 64)
 	err := layer.Forward(y, lookup.Sequence([]int{101, 759, 102}).Types([]int{0, 0, 1}))

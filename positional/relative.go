@@ -38,8 +38,8 @@ const (
 // its encoder only.
 //
 // It is a ShapeError if heads is below 1, if buckets is above 2^17, below 2 or, where they are bidirectional, below 4 or
-// odd, if maxDistance does not exceed the distances that have a bucket of their own, of which there are half as many as
-// buckets for one direction, or exceeds 2^30, or if the table cannot be addressed.
+// odd, if maxDistance does not exceed half the buckets for one direction (those for a single distance each), or
+// exceeds 2^30, or if the table cannot be addressed.
 func NewRelativeBias(heads, buckets, maxDistance int, bidirectional bool, seed uint64) (*RelativeBias, error) {
 	const op = "positional.NewRelativeBias"
 	if err := check.AtLeast(op, "heads", heads, 1); err != nil {

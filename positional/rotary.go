@@ -28,8 +28,8 @@ import (
 //
 // Cosines and sines are off by less than 3.1e-8 at every position however far, as long as no multiplier of a Scaling is above
 // 2^30, and before it multiplies them by an amplitude other than 1 and rounds again; and they have, like all results, the same
-// bits on every machine, for any number of workers and however they were asked for. Those that are not in a table are computed as they are needed, once for all
-// heads and, up to the number of workers, for all sequences.
+// bits on every machine, for any number of workers and however they were asked for. Those that are not in a table are
+// computed as they are needed, once for all heads and, up to the number of workers, for all sequences.
 //
 // Any number of goroutines may use one Rotary.
 type Rotary struct {
@@ -169,8 +169,8 @@ func (r *Rotary) Backward(dst, dOut rowvec.Matrix, heads, seq, start int) error 
 
 // ApplyAt is Apply with a position for each row: the heads of row i are rotated to position at[i]. It serves ragged batches
 // and decoders whose sequences have come to different positions (see CountRagged), and padded batches (see CountUnmasked).
-// Rows in a row whose positions follow each other are computed together; a Table that holds all of them is quicker by far
-// where they do not.
+// Consecutive rows at consecutive positions are computed together; a Table that holds all of them is quicker by far
+// where they are not.
 //
 // at has a position for each row of dst. Errors are those of Apply, and also IndexError for a position that is negative or
 // math.MaxInt, and OverlapError if dst shares memory with at.

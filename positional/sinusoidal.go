@@ -167,8 +167,8 @@ func (s *Sinusoidal) Fill(dst rowvec.Matrix, start int) error {
 }
 
 // FillAt sets row i of dst to PE(at[i]): positions of their own for each row, as decoders with a cache and padded batches
-// have them (see CountPositions, CountUnmasked and CountRagged). Rows in a row whose positions follow each other are
-// computed together.
+// have them (see CountPositions, CountUnmasked and CountRagged). Consecutive rows at consecutive positions are computed
+// together.
 //
 // dst has len(at) rows and Dim columns; its stride is free. Errors: ShapeError; IndexError for a position that is negative
 // or math.MaxInt; OverlapError if dst shares memory with the table or with at; then dst is as it was.
