@@ -377,7 +377,8 @@ def lookups(job, lib, v):
                 select(table, 0, ids, out=out)
         yield "torch index_select(out=)", loop
         if job.dim == 1:  # numbers, not rows of one
-            yield "torch index_select(out=), flat", each(lambda ids, table=v.table.view(-1), out=v.rows.view(-1): torch.index_select(table, 0, ids, out=out))
+            flat, to = v.table.view(-1), v.rows.view(-1)
+            yield "torch index_select(out=), flat", each(lambda ids: torch.index_select(flat, 0, ids, out=to))
 
 
 def layers(job, lib, v):

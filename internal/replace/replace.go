@@ -39,9 +39,9 @@ var (
 // File replaces the file at path, or makes it, by one that write writes to a temporary file in the same directory. The
 // content is on the disk before the file takes its place, and so is the directory before File returns, where the system can
 // do that. A file that is replaced hands on its permissions, and its owner and group where they may be given; a group that may
-// not loses its permissions, which were another one's. Nobody may open the new file who may not open the old one. Of a symbolic
-// link, to a file or to nothing, the link is replaced. It is an error if there is anything else at path, such as a directory, a device or a pipe, or if the system does
-// not say what there is. If there is an error, or a panic in write, the temporary file is removed, and what was at path is
+// not loses its permissions, which were another one's. Nobody else may open the new file, at any time, who may not open the old one. Of a
+// symbolic link, to a file or to nothing, the link is replaced. It is an error if there is anything else at path, such as a directory, a
+// device or a pipe, or if the system does not say what there is. If there is an error, or a panic in write, the temporary file is removed, and what was at path is
 // still there; but for an error of the directory, when it has been replaced, which says so.
 func File(path string, write func(f Temporary) error) (err error) {
 	if path == "" {
