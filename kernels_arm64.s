@@ -17,220 +17,363 @@
 #define POSITION \
 	MOVD R20, R7;                   \
 	MOVD rowArgs_at(R0), R24;       \
-	CBZ  R24, counted;              \
+	CBZ  R24, 9(PC);                \
 	MOVD rowArgs_atWide(R0), R25;   \
 	ID(R24, R25, R4, R7);           \
 	MOVD rowArgs_posLimit(R0), R24; \
 	CMP  R24, R7;                   \
 	BHS  done;                      \
-	MADD R23, R21, R7, R7;          \
-counted:
+	MADD R23, R21, R7, R7
 
-// POSITION_NEXT counts.
+// POSITION_RIGHT finds its right end for SHORT_ROWS, and POSITION_NEXT counts.
+
+#define POSITION_RIGHT \
+	ADD R8, R7
+
 #define POSITION_NEXT \
-	ADD  R23, R20;           \
-	CMP  R22, R20;           \
+	ADD  R23, R20; \
+	CMP  R22, R20; \
 	CSEL EQ, R21, R20, R20
 
-// What a kernel does to a part of a row, off bytes further on, in registers x and y; SCALE multiplies those of x by the
-// scale, PLUS adds it to them, and SUM adds them to those of y. EQUAL sets all bits of the lanes of x whose bits are those of y, and no
-// others, and MOVED moves what y has in such lanes to x.
+// How so many columns are moved, from the first to the second; LATER is for a STORE that follows by itself.
 
-#define GATHER(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
-	LOAD  off(R5), x; \
-	STORE x, off(R6)
+#define MOVE1(from, to) FMOVS from, to
+#define MOVE2(from, to) FMOVD from, to
+#define MOVE4(from, to) FMOVQ from, to
+#define LOAD8(from, to) FLDPQ from, to
+#define STORE2(from, to) FSTPS from, to
+#define STORE4(from, to) FSTPD from, to
+#define STORE8(from, to) FSTPQ from, to
+#define LATER(from, to)
 
-#define GATHER_SCALED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
-	LOAD  off(R5), x; \
-	SCALE;            \
-	STORE x, off(R6)
+// What a kernel does to a part of a row, off bytes behind what table and linear hold, in registers x and y; the result is in x. SCALE
+// multiplies x by the scale, PLUS adds it to them, and SUM adds those of y. EQUAL sets all bits of the lanes of x whose bits are those
+// of y, and no others, and MOVED moves what y has in such lanes to x.
 
-#define GATHER_SUM(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
-	LOAD  off(R5), x; \
-	PLUS;             \
-	STORE x, off(R6)
+#define GATHER(LOAD, STORE, off, table, linear, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
+	LOAD(off(table), x); \
+	STORE(x, off(linear))
 
-#define ADD_SCALED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
-	LOAD  off(R6), x; \
-	LOAD  off(R5), y; \
-	SCALE;            \
-	SUM;              \
-	STORE y, off(R5)
+#define GATHER_SCALED(LOAD, STORE, off, table, linear, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
+	LOAD(off(table), x); \
+	SCALE;               \
+	STORE(x, off(linear))
 
-#define EMBED(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
-	LOAD  off(R5), x; \
-	LOAD  off(R7), y; \
-	SCALE;            \
-	SUM;              \
-	STORE y, off(R6)
+#define GATHER_SUM(LOAD, STORE, off, table, linear, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
+	LOAD(off(table), x); \
+	PLUS;                \
+	STORE(x, off(linear))
 
-#define TERM(LOAD, STORE, off, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
-	LOAD  off(R5), x;  \
-	LOAD  off(R7), y;  \
-	EQUAL;             \
-	LOAD  off(R20), y; \
-	MOVED;             \
-	STORE y, off(R20); \
-	STORE x, off(R6)
+#define ADD_SCALED(LOAD, STORE, off, table, linear, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
+	LOAD(off(linear), x); \
+	LOAD(off(table), y);  \
+	SCALE;                \
+	SUM;                  \
+	STORE(x, off(table))
+
+#define EMBED(LOAD, STORE, off, table, linear, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
+	LOAD(off(table), x); \
+	LOAD(off(R7), y);    \
+	SCALE;               \
+	SUM;                 \
+	STORE(x, off(linear))
+
+#define TERM(LOAD, STORE, off, table, linear, x, y, SCALE, SUM, PLUS, EQUAL, MOVED) \
+	LOAD(off(table), x); \
+	LOAD(off(R7), y);    \
+	EQUAL;               \
+	LOAD(off(R20), y);   \
+	MOVED;               \
+	STORE(y, off(R20));  \
+	STORE(x, off(linear))
 
 // PAIR does two vectors, in pairs of registers x and y whose numbers are x0, x1 and y0, y1. PART does one vector or a
-// part of one.
+// part of one, in registers whose numbers are x0 and y0.
 
 #define SCALE_PAIR(x0, x1) VFMUL4S(31, x0, x0); VFMUL4S(31, x1, x1)
 #define PLUS_PAIR(x0, x1) VFADD4S(31, x0, x0); VFADD4S(31, x1, x1)
-#define SUM_PAIR(x0, x1, y0, y1) VFADD4S(x0, y0, y0); VFADD4S(x1, y1, y1)
+#define SUM_PAIR(x0, x1, y0, y1) VFADD4S(x0, y0, x0); VFADD4S(x1, y1, x1)
 
 #define EQUAL_PAIR(x0, x1, y0, y1) VCMEQ4S(y0, x0, x0); VCMEQ4S(y1, x1, x1)
 #define TAKE_PAIR(x0, x1, y0, y1) TAKE(x0, y0); TAKE(x1, y1)
 #define TAKE(x, y) VAND16B(y, x, x); VEOR16B(x, y, y)
 
-#define PAIR(KERNEL, off, x, y, x0, x1, y0, y1) \
-	KERNEL(FLDPQ, FSTPQ, off, x, y, SCALE_PAIR(x0, x1), SUM_PAIR(x0, x1, y0, y1), PLUS_PAIR(x0, x1), EQUAL_PAIR(x0, x1, y0, y1), TAKE_PAIR(x0, x1, y0, y1))
+#define PAIR(KERNEL, STORE, off, table, linear, x, y, x0, x1, y0, y1) \
+	KERNEL(LOAD8, STORE, off, table, linear, x, y, SCALE_PAIR(x0, x1), SUM_PAIR(x0, x1, y0, y1), PLUS_PAIR(x0, x1), EQUAL_PAIR(x0, x1, y0, y1), TAKE_PAIR(x0, x1, y0, y1))
 
-#define PART(KERNEL, MOVE) \
-	KERNEL(MOVE, MOVE, 0, F0, F1, VFMUL4S(31, 0, 0), VFADD4S(0, 1, 1), VFADD4S(31, 0, 0), VCMEQ4S(1, 0, 0), TAKE(0, 1))
+#define PART(KERNEL, MOVE, STORE, table, linear, x, y, x0, y0) \
+	KERNEL(MOVE, STORE, 0, table, linear, x, y, VFMUL4S(31, x0, x0), VFADD4S(x0, y0, x0), VFADD4S(31, x0, x0), VCMEQ4S(y0, x0, x0), TAKE(x0, y0))
 
 // STEP moves on in the rows, STEP_POSITIONS also in that of positions.
 
 #define STEP(size) \
-	ADD $size, R5; \
-	ADD $size, R6
+	ADD size, R5; \
+	ADD size, R6
 
 #define STEP_POSITIONS(size) \
-	STEP(size);    \
-	ADD $size, R7
+	STEP(size); \
+	ADD size, R7
 
 #define STEP_LEFT(size) \
 	STEP_POSITIONS(size); \
-	ADD $size, R20
+	ADD size, R20
+
+// TAIL does what pairs leave of a row, by the bits of the number of columns. OVERLAP does the last eight columns of a row that has
+// them, some of them again, which is for kernels that do not read what they write.
+
+#define TAIL(KERNEL, STEP) \
+	TBZ  $2, R8, two;                                 \
+	PART(KERNEL, MOVE4, MOVE4, R5, R6, F0, F8, 0, 8); \
+	STEP($16);                                        \
+two: \
+	TBZ  $1, R8, one;                                 \
+	PART(KERNEL, MOVE2, MOVE2, R5, R6, F0, F8, 0, 8); \
+	STEP($8);                                         \
+one: \
+	TBZ  $0, R8, columnsDone;                         \
+	PART(KERNEL, MOVE1, MOVE1, R5, R6, F0, F8, 0, 8)
+
+#define OVERLAP(KERNEL, STEP) \
+	STEP(R8<<2); \
+	PAIR(KERNEL, STORE8, 0, R5, R6, (F0, F1), (F8, F9), 0, 1, 8, 9)
 
 // COLUMNS does one row; columns is a register. Each row goes through the padding before its blocks, hence PCALIGN $16,
-// and through every branch, hence the one past all three parts of a tail.
-#define COLUMNS(KERNEL, STEP, columns) \
-	SUBS $32, columns, R8;                                \
-	BLT  pairs;                                           \
-	PCALIGN $16;                                          \
+// and one before the row where that leaves less of it; and through every branch, hence the one past all of a tail.
+#define COLUMNS(KERNEL, STEP, TAIL, columns) \
+	SUBS $32, columns, R8;                                                \
+	BLT  pairs;                                                           \
+	PCALIGN $16;                                                          \
 block: \
-	PAIR(KERNEL, 0, (F0, F1), (F8, F9), 0, 1, 8, 9);      \
-	PAIR(KERNEL, 32, (F2, F3), (F10, F11), 2, 3, 10, 11); \
-	PAIR(KERNEL, 64, (F4, F5), (F12, F13), 4, 5, 12, 13); \
-	PAIR(KERNEL, 96, (F6, F7), (F14, F15), 6, 7, 14, 15); \
-	STEP(128);                                            \
-	SUBS $32, R8;                                         \
-	BGE  block;                                           \
+	PAIR(KERNEL, STORE8, 0, R5, R6, (F0, F1), (F8, F9), 0, 1, 8, 9);      \
+	PAIR(KERNEL, STORE8, 32, R5, R6, (F2, F3), (F10, F11), 2, 3, 10, 11); \
+	PAIR(KERNEL, STORE8, 64, R5, R6, (F4, F5), (F12, F13), 4, 5, 12, 13); \
+	PAIR(KERNEL, STORE8, 96, R5, R6, (F6, F7), (F14, F15), 6, 7, 14, 15); \
+	STEP($128);                                                           \
+	SUBS $32, R8;                                                         \
+	BGE  block;                                                           \
 pairs: \
-	ADDS $24, R8;                                         \
-	BLT  tail;                                            \
+	ADDS $24, R8;                                                         \
+	BLT  tail;                                                            \
 pair: \
-	PAIR(KERNEL, 0, (F0, F1), (F8, F9), 0, 1, 8, 9);      \
-	STEP(32);                                             \
-	SUBS $8, R8;                                          \
-	BGE  pair;                                            \
+	PAIR(KERNEL, STORE8, 0, R5, R6, (F0, F1), (F8, F9), 0, 1, 8, 9);      \
+	STEP($32);                                                            \
+	SUBS $8, R8;                                                          \
+	BGE  pair;                                                            \
 tail: \
-	TST  $7, R8;                                          \
-	BEQ  columnsDone;                                     \
-	TBZ  $2, R8, two;                                     \
-	PART(KERNEL, FMOVQ);                                  \
-	STEP(16);                                             \
-two: \
-	TBZ  $1, R8, one;                                     \
-	PART(KERNEL, FMOVD);                                  \
-	STEP(8);                                              \
-one: \
-	TBZ  $0, R8, columnsDone;                             \
-	PART(KERNEL, FMOVS);                                  \
+	TST  $7, R8;                                                          \
+	BEQ  columnsDone;                                                     \
+	TAIL(KERNEL, STEP);                                                   \
 columnsDone:
 
-// SHORT_ROWS does rows of up to 8 columns with two vectors for each, or parts of them: one at its left end and one at its
-// right, which overlap. Both are computed before either is stored, and no branch depends on the length of a row. One loop
-// prefetches rows, as long as there are ids ahead, the other does what is left, and all of tables that sit in cache.
+// SHORT_ROWS does rows of up to 32 columns with up to four vectors, or parts of one, at the left end of a row and as many at its
+// right, which overlap; 1, 4 and 8 columns have a left one only. All are computed before any is stored, and no branch depends
+// on the length of a row. One loop prefetches rows, as long as there are ids ahead, the other does what is left, and all
+// of tables that sit in cache. FOURS may do 1, 2, 4 and 8 columns before that. LEFT and RIGHT are the registers of what is written, FIRST
+// and NEXT are for positions, and BETWEEN finds their right end.
 //
-// Registers: R1 and R5 the left parts of the rows, R6 and R24 the right ones, R8 bytes from left to right, R20 rows that have
-// one to prefetch, R21 bytes to the last column.
+// Registers: R5 and R6 the left ends of the rows, R24 and R25 the right ones, R8 bytes from left to right, R15 bytes to the
+// last column.
 
-#define SHORT_GATHER(MOVE) \
-	MOVE (R5), F0;  \
-	MOVE (R24), F2; \
-	MOVE F0, (R1);  \
-	MOVE F2, (R6)
+#define BODY_LEFT(KERNEL, MOVE) \
+	PART(KERNEL, MOVE, MOVE, R5, R6, F0, F8, 0, 8)
 
-#define SHORT_GATHER_WITH(OPERATION, MOVE) \
-	MOVE (R5), F0;       \
-	MOVE (R24), F2;      \
-	OPERATION(31, 0, 0); \
-	OPERATION(31, 2, 2); \
-	MOVE F0, (R1);       \
-	MOVE F2, (R6)
+#define BODY_BOTH(KERNEL, MOVE, LEFT, RIGHT, BETWEEN) \
+	PART(KERNEL, MOVE, LATER, R5, R6, F0, F8, 0, 8);   \
+	RIGHT_ENDS(BETWEEN);                               \
+	PART(KERNEL, MOVE, LATER, R24, R25, F1, F9, 1, 9); \
+	MOVE(F0, (LEFT));                                  \
+	MOVE(F1, (RIGHT))
 
-#define SHORT_GATHER_SCALED(MOVE) SHORT_GATHER_WITH(VFMUL4S, MOVE)
-#define SHORT_GATHER_SUM(MOVE) SHORT_GATHER_WITH(VFADD4S, MOVE)
+#define RIGHT_ENDS(BETWEEN) \
+	ADD R8, R5, R24; \
+	ADD R8, R6, R25; \
+	BETWEEN
 
-#define SHORT_ADD_SCALED(MOVE) \
-	MOVE (R1), F0;       \
-	MOVE (R6), F2;       \
-	MOVE (R5), F1;       \
-	MOVE (R24), F3;      \
-	VFMUL4S(31, 0, 0);   \
-	VFMUL4S(31, 2, 2);   \
-	VFADD4S(0, 1, 1);    \
-	VFADD4S(2, 3, 3);    \
-	MOVE F1, (R5);       \
-	MOVE F3, (R24)
+#define BODY1(KERNEL, LEFT, RIGHT, BETWEEN) BODY_LEFT(KERNEL, MOVE1)
+#define BODY3(KERNEL, LEFT, RIGHT, BETWEEN) BODY_BOTH(KERNEL, MOVE2, LEFT, RIGHT, BETWEEN)
+#define BODY4(KERNEL, LEFT, RIGHT, BETWEEN) BODY_LEFT(KERNEL, MOVE4)
+#define BODY7(KERNEL, LEFT, RIGHT, BETWEEN) BODY_BOTH(KERNEL, MOVE4, LEFT, RIGHT, BETWEEN)
 
-#define SHORT_ROW(KERNEL, MOVE, rows) \
-	ID(R3, R11, R4, R5); \
-	CMP  R10, R5;        \
-	BHS  done;           \
-	MADD R9, R2, R5, R5; \
-	ADD  R8, R5, R24;    \
-	ADD  R8, R1, R6;     \
-	KERNEL(MOVE);        \
-	ADD  R19, R1;        \
-	ADD  $1, R4;         \
+#define BODY8(KERNEL, LEFT, RIGHT, BETWEEN) \
+	PAIR(KERNEL, STORE8, 0, R5, R6, (F0, F1), (F8, F9), 0, 1, 8, 9)
+
+#define BODY16(KERNEL, LEFT, RIGHT, BETWEEN) \
+	PAIR(KERNEL, LATER, 0, R5, R6, (F0, F1), (F8, F9), 0, 1, 8, 9);       \
+	RIGHT_ENDS(BETWEEN);                                                  \
+	PAIR(KERNEL, LATER, 0, R24, R25, (F2, F3), (F10, F11), 2, 3, 10, 11); \
+	STORE8((F0, F1), (LEFT));                                             \
+	STORE8((F2, F3), (RIGHT))
+
+#define BODY32(KERNEL, LEFT, RIGHT, BETWEEN) \
+	PAIR(KERNEL, LATER, 0, R5, R6, (F0, F1), (F8, F9), 0, 1, 8, 9);        \
+	PAIR(KERNEL, LATER, 32, R5, R6, (F2, F3), (F10, F11), 2, 3, 10, 11);   \
+	RIGHT_ENDS(BETWEEN);                                                   \
+	PAIR(KERNEL, LATER, 0, R24, R25, (F4, F5), (F12, F13), 4, 5, 12, 13);  \
+	PAIR(KERNEL, LATER, 32, R24, R25, (F6, F7), (F14, F15), 6, 7, 14, 15); \
+	STORE8((F0, F1), (LEFT));                                              \
+	STORE8((F2, F3), 32(LEFT));                                            \
+	STORE8((F4, F5), (RIGHT));                                             \
+	STORE8((F6, F7), 32(RIGHT))
+
+#define NOTHING
+
+// LINES2 prefetches the first and the last line of a row, LINES3 of one that may have three.
+
+#define LINES2 \
+	PRFM (R25), PLDL2KEEP; \
+	ADD  R15, R25;         \
+	PRFM (R25), PLDL2KEEP
+
+#define LINES3 \
+	PRFM 64(R25), PLDL2KEEP; \
+	LINES2
+
+#define SHORT_ROW(KERNEL, BODY, LEFT, RIGHT, FIRST, BETWEEN, NEXT, rows) \
+	ROW_ID;                             \
+	MADD R9, R2, R5, R5;                \
+	FIRST;                              \
+	BODY(KERNEL, LEFT, RIGHT, BETWEEN); \
+	ADD  R19, R6;                       \
+	NEXT;                               \
+	ADD  $1, R4;                        \
 	CMP  rows, R4
 
-#define SHORT_LOOPS(KERNEL, MOVE, far, near) \
-	CBZ  R13, near;                \
-	CMP  $0, R20;                  \
-	BLE  near;                     \
-	PCALIGN $16;                   \
+#define SHORT_LOOPS(KERNEL, BODY, LEFT, RIGHT, FIRST, BETWEEN, NEXT, LINES, far, near) \
+	CMP  $0, R14;                                                    \
+	BLE  near;                                                       \
+	PCALIGN $16;                                                     \
 far: \
-	ADD  R13, R4, R24;             \
-	ID(R3, R11, R24, R25);         \
-	MADD R9, R2, R25, R25;         \
-	PRFM (R25), PLDL2KEEP;         \
-	ADD  R21, R25;                 \
-	PRFM (R25), PLDL2KEEP;         \
-	SHORT_ROW(KERNEL, MOVE, R20);  \
-	BLT  far;                      \
-	CMP  R12, R4;                  \
-	BGE  done;                     \
-	PCALIGN $16;                   \
+	ADD  R13, R4, R24;                                               \
+	ID(R3, R11, R24, R25);                                           \
+	ROW_AHEAD(R9, R2, R25, R25);                                     \
+	LINES;                                                           \
+	SHORT_ROW(KERNEL, BODY, LEFT, RIGHT, FIRST, BETWEEN, NEXT, R14); \
+	BLT  far;                                                        \
+	CMP  R12, R4;                                                    \
+	BGE  done;                                                       \
+	PCALIGN $16;                                                     \
 near: \
-	SHORT_ROW(KERNEL, MOVE, R12);  \
-	BLT  near;                     \
+	SHORT_ROW(KERNEL, BODY, LEFT, RIGHT, FIRST, BETWEEN, NEXT, R12); \
+	BLT  near;                                                       \
 	B    done
 
-#define SHORT_ROWS(KERNEL) \
-	CMP  $8, R15;        \
-	BGT  row;            \
-	LSL  $2, R15, R8;       \
-	SUB  $4, R8, R21;       \
-	SUB  R13, R14, R20;     \
-	CMP  R12, R20;          \
-	CSEL GT, R12, R20, R20; \
-	CMP  $4, R15;        \
-	BGE  upTo8;          \
-	CMP  $2, R15;        \
-	BGE  upTo4;          \
-	SUB  $4, R8;         \
-	SHORT_LOOPS(KERNEL, FMOVS, far1, near1); \
-upTo4: \
-	SUB  $8, R8;         \
-	SHORT_LOOPS(KERNEL, FMOVD, far2, near2); \
-upTo8: \
-	SUB  $16, R8;        \
-	SHORT_LOOPS(KERNEL, FMOVQ, far4, near4)
+// FOUR_ROWS gathers four rows of 1, 2, 4 or 8 columns at a time where neither linear rows nor those of the table have gaps and none is
+// prefetched; where an id is not below the limit, or fewer than four are left, the loop of single rows goes on.
+//
+// Registers: R5, R7, R24, R25 rows of the table, R20 ids, R21 bytes to the next four, R22 rows that have three behind them.
+
+#define FOUR1(KERNEL) FOUR_PARTS(KERNEL, MOVE1, STORE2, 8)
+#define FOUR2(KERNEL) FOUR_PARTS(KERNEL, MOVE2, STORE4, 16)
+#define FOUR4(KERNEL) FOUR_PARTS(KERNEL, MOVE4, STORE8, 32)
+
+#define FOUR_PARTS(KERNEL, MOVE, STORE, two) \
+	PART(KERNEL, MOVE, LATER, R5, R6, F0, F8, 0, 8);    \
+	PART(KERNEL, MOVE, LATER, R7, R6, F1, F9, 1, 9);    \
+	PART(KERNEL, MOVE, LATER, R24, R6, F2, F10, 2, 10); \
+	PART(KERNEL, MOVE, LATER, R25, R6, F3, F11, 3, 11); \
+	STORE((F0, F1), (R6));                              \
+	STORE((F2, F3), two(R6))
+
+#define FOUR8(KERNEL) \
+	PAIR(KERNEL, LATER, 0, R5, R6, (F0, F1), (F8, F9), 0, 1, 8, 9);      \
+	PAIR(KERNEL, LATER, 0, R7, R6, (F2, F3), (F10, F11), 2, 3, 10, 11);  \
+	PAIR(KERNEL, LATER, 0, R24, R6, (F4, F5), (F12, F13), 4, 5, 12, 13); \
+	PAIR(KERNEL, LATER, 0, R25, R6, (F6, F7), (F14, F15), 6, 7, 14, 15); \
+	STORE8((F0, F1), (R6));                                              \
+	STORE8((F2, F3), 32(R6));                                            \
+	STORE8((F4, F5), 64(R6));                                            \
+	STORE8((F6, F7), 96(R6))
+
+#define FOUR_ROWS(KERNEL, FOUR, bytes, shift, fours, near, rows) \
+	CMP  $bytes, R19;         \
+	BNE  rows;                \
+	CMP  $bytes, R9;          \
+	BNE  rows;                \
+	CBNZ R13, rows;           \
+	SUBS $3, R12, R22;        \
+	BLE  rows;                \
+	MOVD R3, R20;             \
+	MOVD $16, R21;            \
+	LSL  R11, R21;            \
+	PCALIGN $16;              \
+fours: \
+	LDPW (R20), (R5, R7);     \
+	LDPW 8(R20), (R24, R25);  \
+	CBZ  R11, 3(PC);          \
+	LDP  (R20), (R5, R7);     \
+	LDP  16(R20), (R24, R25); \
+	CMP  R10, R5;             \
+	CCMP LO, R7, R10, $2;     \
+	CCMP LO, R24, R10, $2;    \
+	CCMP LO, R25, R10, $2;    \
+	BHS  near;                \
+	ADD  R5<<shift, R2, R5;   \
+	ADD  R7<<shift, R2, R7;   \
+	ADD  R24<<shift, R2, R24; \
+	ADD  R25<<shift, R2, R25; \
+	FOUR(KERNEL);             \
+	ADD  R21, R20;            \
+	ADD  $(4*bytes), R6;      \
+	ADD  $4, R4;              \
+	CMP  R22, R4;             \
+	BLT  fours;               \
+	CMP  R12, R4;             \
+	BLT  near;                \
+	B    done;                \
+rows:
+
+#define NO_FOURS(KERNEL, FOUR, bytes, shift, fours, near, rows)
+
+#define SHORT_ROWS(KERNEL, LEFT, RIGHT, FOURS, FIRST, BETWEEN, NEXT) \
+	CMP  $32, R15;                                     \
+	BGT  row;                                          \
+	MOVD R1, R6;                                       \
+	CMP  R12, R14;                                     \
+	CSEL GT, R12, R14, R14;                            \
+	LSL  $2, R15, R8;                                  \
+	SUB  $4, R8, R15;                                  \
+	CMP  $64, R8;                                      \
+	BGT  upTo32;                                       \
+	CMP  $32, R8;                                      \
+	BGT  upTo16;                                       \
+	BEQ  eight;                                        \
+	CMP  $16, R8;                                      \
+	BGT  upTo7;                                        \
+	BEQ  four;                                         \
+	CMP  $4, R8;                                       \
+	BGT  upTo3;                                        \
+	FOURS(KERNEL, FOUR1, 4, 2, fours1, near1, rows1);  \
+	SHORT_LOOPS(KERNEL, BODY1, LEFT, RIGHT, FIRST, BETWEEN, NEXT, LINES2, far1, near1); \
+upTo3: \
+	SUB  $8, R8;                                       \
+	FOURS(KERNEL, FOUR2, 8, 3, fours2, near3, rows2);  \
+	SHORT_LOOPS(KERNEL, BODY3, LEFT, RIGHT, FIRST, BETWEEN, NEXT, LINES2, far3, near3); \
+four: \
+	FOURS(KERNEL, FOUR4, 16, 4, fours4, near4, rows4); \
+	SHORT_LOOPS(KERNEL, BODY4, LEFT, RIGHT, FIRST, BETWEEN, NEXT, LINES2, far4, near4); \
+upTo7: \
+	SUB  $16, R8;                                      \
+	SHORT_LOOPS(KERNEL, BODY7, LEFT, RIGHT, FIRST, BETWEEN, NEXT, LINES2, far7, near7); \
+eight: \
+	FOURS(KERNEL, FOUR8, 32, 5, fours8, near8, rows8); \
+	SHORT_LOOPS(KERNEL, BODY8, LEFT, RIGHT, FIRST, BETWEEN, NEXT, LINES2, far8, near8); \
+upTo16: \
+	SUB  $32, R8;                                      \
+	SHORT_LOOPS(KERNEL, BODY16, LEFT, RIGHT, FIRST, BETWEEN, NEXT, LINES2, far16, near16); \
+upTo32: \
+	SUB  $64, R8;                                      \
+	SHORT_LOOPS(KERNEL, BODY32, LEFT, RIGHT, FIRST, BETWEEN, NEXT, LINES3, far32, near32)
+
+// ROWS_NEON and EMBED_ROWS are all of a kernel but its result.
+
+#define ROWS_NEON(KERNEL, LEFT, RIGHT, FOURS, TAIL) \
+	ROWS_BEGIN;                                                        \
+	SHORT_ROWS(KERNEL, LEFT, RIGHT, FOURS, NOTHING, NOTHING, NOTHING); \
+	PCALIGN $16;                                                       \
+row: \
+	ROW;                                                               \
+	COLUMNS(KERNEL, STEP, TAIL, R15);                                  \
+	ROWS_END
 
 // func fetchRowsNEON(table *float32, stride uintptr, ids unsafe.Pointer, wide uint64, n, bytes int)
 // for _, id := range ids[:n] { prefetch(table[id][:bytes]) }, longBurst bytes of each row at a time
@@ -249,7 +392,7 @@ piece:
 	MOVD ZR, R4
 row:
 	ID(R3, R11, R4, R5)
-	MADD R9, R2, R5, R5
+	ROW_AHEAD(R9, R2, R5, R5)
 	MOVD R13, R24
 	LINES(R5, R24, line)
 	ADD  $1, R4
@@ -264,12 +407,7 @@ row:
 // for i, id := range ids { copy(linear[i], table[id]) }
 TEXT ·gatherNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
-	ROWS_BEGIN
-	SHORT_ROWS(SHORT_GATHER)
-row:
-	ROW
-	COLUMNS(GATHER, STEP, R15)
-	ROWS_END
+	ROWS_NEON(GATHER, R6, R25, FOUR_ROWS, OVERLAP)
 	MOVD R4, done+8(FP)
 	RET
 
@@ -277,12 +415,7 @@ row:
 // for i, id := range ids { linear[i] = scale * table[id] }
 TEXT ·gatherScaledNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
-	ROWS_BEGIN
-	SHORT_ROWS(SHORT_GATHER_SCALED)
-row:
-	ROW
-	COLUMNS(GATHER_SCALED, STEP, R15)
-	ROWS_END
+	ROWS_NEON(GATHER_SCALED, R6, R25, FOUR_ROWS, OVERLAP)
 	MOVD R4, done+8(FP)
 	RET
 
@@ -290,12 +423,7 @@ row:
 // for i, id := range ids { linear[i] = 0 + table[id] }
 TEXT ·gatherSumNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
-	ROWS_BEGIN
-	SHORT_ROWS(SHORT_GATHER_SUM)
-row:
-	ROW
-	COLUMNS(GATHER_SUM, STEP, R15)
-	ROWS_END
+	ROWS_NEON(GATHER_SUM, R6, R25, FOUR_ROWS, OVERLAP)
 	MOVD R4, done+8(FP)
 	RET
 
@@ -303,12 +431,7 @@ row:
 // for i, id := range ids { table[id] += scale * linear[i] }
 TEXT ·scatterAddNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
-	ROWS_BEGIN
-	SHORT_ROWS(SHORT_ADD_SCALED)
-row:
-	ROW
-	COLUMNS(ADD_SCALED, STEP, R15)
-	ROWS_END
+	ROWS_NEON(ADD_SCALED, R5, R24, NO_FOURS, TAIL)
 	MOVD R4, done+8(FP)
 	RET
 
@@ -318,10 +441,11 @@ TEXT ·embedNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
 	ROWS_BEGIN
 	POSITIONS_BEGIN
+	SHORT_ROWS(EMBED, R6, R25, NO_FOURS, POSITION, POSITION_RIGHT, POSITION_NEXT)
 row:
 	ROW
 	POSITION
-	COLUMNS(EMBED, STEP_POSITIONS, R15)
+	COLUMNS(EMBED, STEP_POSITIONS, TAIL, R15)
 	POSITION_NEXT
 	ROWS_END
 	MOVD R4, done+8(FP)
@@ -333,12 +457,13 @@ TEXT ·bagMaxBackwardNEON(SB), NOSPLIT, $0-16
 	MOVD a+0(FP), R0
 	ROWS_BEGIN
 	POSITIONS_BEGIN
+	PCALIGN $16
 row:
 	ROW
 	POSITION
 	MOVD rowArgs_left(R0), R20
 	ADD  R7, R20
-	COLUMNS(TERM, STEP_LEFT, R15)
+	COLUMNS(TERM, STEP_LEFT, TAIL, R15)
 	ROWS_END
 	MOVD R4, done+8(FP)
 	RET
@@ -351,7 +476,7 @@ TEXT ·addScaledNEON(SB), NOSPLIT, $0-28
 	MOVD  n+16(FP), R8
 	MOVWU alpha+24(FP), R24
 	VDUP  R24, V31.S4
-	COLUMNS(ADD_SCALED, STEP, R8)
+	COLUMNS(ADD_SCALED, STEP, TAIL, R8)
 	RET
 
 // func scaleRowNEON(dst, src *float32, n int, scale float32)
@@ -362,7 +487,7 @@ TEXT ·scaleRowNEON(SB), NOSPLIT, $0-28
 	MOVD  n+16(FP), R8
 	MOVWU scale+24(FP), R24
 	VDUP  R24, V31.S4
-	COLUMNS(GATHER_SCALED, STEP, R8)
+	COLUMNS(GATHER_SCALED, STEP, TAIL, R8)
 	RET
 
 // func embedRowNEON(dst, src, positions *float32, n int, scale float32)
@@ -374,7 +499,7 @@ TEXT ·embedRowNEON(SB), NOSPLIT, $0-36
 	MOVD  n+24(FP), R8
 	MOVWU scale+32(FP), R24
 	VDUP  R24, V31.S4
-	COLUMNS(EMBED, STEP_POSITIONS, R8)
+	COLUMNS(EMBED, STEP_POSITIONS, TAIL, R8)
 	RET
 
 // AddBatches walks the rows of batchArgs, and each row from left to right; for each block, pair, vector or part of one
@@ -391,17 +516,17 @@ TEXT ·embedRowNEON(SB), NOSPLIT, $0-36
 
 // SUM adds the same part of the row in all batches to registers x; ADDS adds registers y to x.
 #define SUM(LOAD, STORE, size, x, y, ADDS, loop) \
-	LOAD  (R5), x;   \
-	MOVD  R6, R7;    \
-	MOVD  R10, R9;   \
+	LOAD  (R5), x; \
+	MOVD  R6, R7;  \
+	MOVD  R10, R9; \
 loop: \
-	LOAD  (R7), y;   \
-	ADDS;            \
-	ADD   R4, R7;    \
-	SUBS  $1, R9;    \
-	BNE   loop;      \
-	STORE x, (R5);   \
-	STEP(size)
+	LOAD  (R7), y; \
+	ADDS;          \
+	ADD   R4, R7;  \
+	SUBS  $1, R9;  \
+	BNE   loop;    \
+	STORE x, (R5); \
+	STEP($size)
 
 // func addBatchesNEON(a *batchArgs)
 // for p := range dst { for b := range batches { dst[p] += src[b*len(dst)+p] } }
@@ -448,14 +573,14 @@ sumBlock:
 	FSTPQ (F2, F3), 32(R5)
 	FSTPQ (F4, F5), 64(R5)
 	FSTPQ (F6, F7), 96(R5)
-	STEP(128)
+	STEP($128)
 	SUBS $32, R8
 	BGE  block
 pairs:
 	ADDS $24, R8
 	BLT  tail
 pair:
-	SUM(FLDPQ, FSTPQ, 32, (F0, F1), (F2, F3), SUM_PAIR(2, 3, 0, 1), sumPair)
+	SUM(FLDPQ, FSTPQ, 32, (F0, F1), (F2, F3), SUM_PAIR(0, 1, 2, 3), sumPair)
 	SUBS $8, R8
 	BGE  pair
 tail:

@@ -214,7 +214,7 @@ walk: \
 	CMP  R14, R24;                     \
 	BGE  near;                         \
 	ID(R3, R11, R24, R25);             \
-	MADD R9, R2, R25, R25;             \
+	ROW_AHEAD(R9, R2, R25, R25);       \
 	MOVD R6, R24;                      \
 	LINES(R25, R24, line);             \
 near: \
@@ -315,7 +315,7 @@ along: \
 
 #define LONG_ROW_AHEAD(row) \
 	ID(R3, R11, R24, row); \
-	MADD R9, R2, row, row
+	ROW_AHEAD(R9, R2, row, row)
 
 // FROM finds where the sums go on: at the first row of a bag, and from then on in the bag's. Nothing is kept of a row that
 // is still to be added, but all of one that is taken twice.

@@ -193,7 +193,7 @@ far:
 	BGE  near
 	DOT_ID(R25, foundFar)
 	MOVD dotArgs_table(R0), R24
-	MADD R14, R24, R25, R25
+	ROW_AHEAD(R14, R24, R25, R25)
 	MOVD dotArgs_burst(R0), R24
 	LINES(R25, R24, line)
 	ADD  $1, R23

@@ -37,14 +37,13 @@ inOrder: \
 	MADD R9, R2, R5, R5;             \
 	MOVD R1, R6;                     \
 	MOVD ZR, R21;                    \
-	CBZ  R13, found;                 \
-	ADD  R13, R4, R25;               \
-	CMP  R14, R25;                   \
+	CMP  R14, R4;                    \
 	BGE  found;                      \
+	ADD  R13, R4, R25;               \
 	ID(R3, R11, R25, R24);           \
 	STATE1(R24, R22);                \
 	STATE2(R24, R23);                \
-	MADD R9, R2, R24, R21;           \
+	ROW_AHEAD(R9, R2, R24, R21);     \
 found:
 
 // What is prefetched for each block: lines of one, two or three matrices.

@@ -5,7 +5,7 @@
 //	R1   linear row                      R11  whether ids are wide
 //	R2   row 0 of the table              R12  rows to do
 //	R3   ids                             R13  rows to prefetch ahead
-//	R4   number of the row               R14  ids that may be read
+//	R4   number of the row               R14  rows that have one to prefetch
 //	R5   in the row of the table         R15  columns
 //	R6   in the linear row               R19  bytes between linear rows
 //	R7   in the row of positions         R20  counted row of positions
@@ -70,6 +70,9 @@
 	MOVD  rowArgs_n(R0), R12;            \
 	MOVD  rowArgs_ahead(R0), R13;        \
 	MOVD  rowArgs_readable(R0), R14;     \
+	SUB   R13, R14;                      \
+	CMP   $0, R13;                       \
+	CSEL  EQ, ZR, R14, R14;              \
 	MOVD  rowArgs_cols(R0), R15;         \
 	MOVD  rowArgs_linearStride(R0), R19; \
 	MOVWU rowArgs_scale(R0), R24;        \
@@ -80,6 +83,10 @@
 	ID(R3, R11, R4, R5); \
 	CMP  R10, R5;        \
 	BHS  done
+
+// ROW_AHEAD finds a row to prefetch. UMADDL, of the low 32 bits of both, takes a Neoverse N1 a third of the time that MADD takes; where ids
+// or strides have more, it is another row that is prefetched.
+#define ROW_AHEAD(stride, table, id, dst) UMADDL stride, table, id, dst
 
 // LINES prefetches left bytes from at on, with the line of the last four, since rows may begin within a line.
 #define LINES(at, left, line) \
@@ -98,12 +105,11 @@ line: \
 	ROW_ID;                       \
 	MADD R9, R2, R5, R5;          \
 	MOVD R1, R6;                  \
-	CBZ  R13, found;              \
-	ADD  R13, R4, R24;            \
-	CMP  R14, R24;                \
+	CMP  R14, R4;                 \
 	BGE  found;                   \
+	ADD  R13, R4, R24;            \
 	ID(R3, R11, R24, R25);        \
-	MADD R9, R2, R25, R25;        \
+	ROW_AHEAD(R9, R2, R25, R25);  \
 	MOVD rowArgs_burst(R0), R24;  \
 	LINES(R25, R24, line);        \
 found:

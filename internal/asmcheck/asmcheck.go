@@ -139,7 +139,7 @@ var (
 			reserved: regexp.MustCompile(`\b[xw](18|26|27|28|29|30)\b`),
 			argument: regexp.MustCompile(`\[sp, #\d+\]$`),
 			stack:    regexp.MustCompile(`\bw?sp\b`),
-			plain: regexp.MustCompile(`^((mov[kzn]?|(add|sub|and)s?|orr|eor|bic|mul|m(add|sub|neg)|neg|ls[lr]|asr|cmp|cmn|tst` +
+			plain: regexp.MustCompile(`^((mov[kzn]?|(add|sub|and)s?|orr|eor|bic|mul|m(add|sub|neg)|umaddl|neg|ls[lr]|asr|cc?mp|cmn|tst` +
 				`|csel|cset|csinc|(ldu?r|stu?r)(s?[bhw])?|ldp|stp|prfu?m|adrp?|b|b\.[a-z]+|cbn?z|tbn?z) |(nop|ret) $)`),
 			lanes: regexp.MustCompile(`\b[vqdsh]([12]?\d|3[01])\b`),
 			fma:   regexp.MustCompile(`^(fn?m(add|sub)|fml[as]|fcmla|bfm|bfdot)`),

@@ -319,6 +319,7 @@ func TestMistakesAreFound(t *testing.T) {
 		{"amd64", "fAVX2", "jmp *%rax|ret", "no fixed place"},
 		{"amd64", "fAVX2", "je 1002|ret|nop", "runs off the end"},
 		{"amd64", "fAVX2", "jmp 1000", "no return"},
+		{"arm64", "fNEON", "ccmp x7, x10, #0x2, cc|umaddl x25, w25, w9, x2|ret", ""},
 		{"arm64", "fNEON", "madd x5, x5, x9, x2|add x8, x8, #0x18|fmul v0.4s, v0.4s, v31.4s|ret", ""},
 		{"arm64", "fNEON", "fmla v0.4s, v1.4s, v2.4s|ret", "fused"},
 		{"arm64", "fNEON", "fmls v0.4s, v1.4s, v2.s[0]|ret", "fused"},

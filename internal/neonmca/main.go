@@ -175,11 +175,17 @@ func loops(function string, whole bool, code []asmcheck.Instruction) (found []lo
 		case items == 0:
 			items = a.loaded / 4
 		}
+		has := func(mnemonic string) bool {
+			return slices.ContainsFunc(body, func(i asmcheck.Instruction) bool { return i.Mnemonic == mnemonic })
+		}
 		name := function
-		if outermost && nested && whole {
+		switch {
+		case has("ccmp"):
+			name += ", four rows"
+		case outermost && nested && whole:
 			name += ", short rows"
 		}
-		if slices.ContainsFunc(body, func(i asmcheck.Instruction) bool { return i.Mnemonic == "prfm" }) {
+		if has("prfm") {
 			name += " (p)"
 		}
 		found = append(found, loop{name, items, piece{code: body}})
@@ -358,6 +364,7 @@ func (p *program) trace(qemu, level string, dims []string) ([]call, error) {
 type row struct {
 	call
 	neon, portable float64 // instructions for one row more, whatever the call does included
+	abreast        int     // rows that piece does
 	piece
 }
 
@@ -379,10 +386,11 @@ func rows(neon, portable []call, code map[string][]asmcheck.Instruction, starts 
 				return cmp.Compare(in.Address, address)
 			})
 			ran = ran || ok
-			if ok && started == 2 && r.whole { // the second row, since the first may differ
+			if ok && started == 2 && r.whole { // the second row, since the first may differ, or all that come with it
 				r.code = append(r.code, f[n])
 			}
 		}
+		r.abreast = r.call.rows / max(started, 1)
 		if !ran || r.whole && len(r.code) == 0 {
 			return nil, fmt.Errorf("%s was not run", r.function)
 		}
@@ -499,7 +507,7 @@ func main() {
 	mca := flag.String("mca", newest(), "`program` llvm-mca, or none for the instructions alone")
 	objdump := flag.String("objdump", "aarch64-linux-gnu-objdump", "GNU objdump for arm64")
 	qemu := flag.String("qemu", "qemu-aarch64-static", "qemu of user mode for arm64")
-	dims := flag.String("dims", "8 64 768", "numbers of `columns`, 8 or a multiple of 64, with blanks in between")
+	dims := flag.String("dims", "2 8 24 64 768", "numbers of `columns`, with blanks in between; all kernels are called where one is a multiple of 64")
 	flag.Parse()
 	if err := report(*mca, *objdump, *qemu, strings.Fields(*dims)); err != nil {
 		fmt.Fprintln(os.Stderr, "neonmca:", err)
@@ -586,12 +594,16 @@ func predictions(mca string, hot []loop, done []row) error {
 	for _, l := range hot {
 		fmt.Printf("| %s | %d | %d |%s\n", l.function, l.items, len(l.code), l.cells())
 	}
-	fmt.Println("\nThe assembly of a whole row, or of a call where there are no rows.")
+	fmt.Println("\nThe assembly of a whole row, of several where they come together, or of a call where there are no rows.")
 	fmt.Println()
 	header("function", "dim", "instructions")
 	for _, r := range done {
 		if r.whole {
-			fmt.Printf("| %s | %s | %d |%s\n", r.function, r.size(), len(r.code), r.cells())
+			size := r.size()
+			if r.abreast > 1 {
+				size += fmt.Sprintf(", %d rows", r.abreast)
+			}
+			fmt.Printf("| %s | %s | %d |%s\n", r.function, size, len(r.code), r.cells())
 		}
 	}
 	fmt.Println()
