@@ -207,8 +207,8 @@ func TestStridesBeyond32Bits(t *testing.T) {
 				return rowvec.Gather(v, m, at[:15])
 			},
 			"Gather of one column to there": func(m, _, v rowvec.Matrix, _ waves) error {
-				m.Cols, v.Cols = 1, 1
-				m.Stride++ // whose lower 32 bits are those of rows side by side
+				m.Cols, v.Cols, v.Stride = 1, 1, 1
+				m.Stride++ // whose lower 32 bits are those of rows side by side, as those of v are
 				return rowvec.Gather(m, v, at)
 			},
 			"Normalise": func(m, _, v rowvec.Matrix, _ waves) error {
