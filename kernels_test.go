@@ -353,8 +353,8 @@ func TestFewRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 35))
 	isatest.Each(t, func(t *testing.T) {
 		few := func() {
-			for n := 1; n <= 33; n++ {
-				for _, dim := range []int{1, 7, 8, 16, 30, 48, 63, 64, 65} {
+			for n := 1; n <= 34; n++ {
+				for _, dim := range []int{1, 2, 4, 7, 8, 16, 30, 48, 63, 64, 65} {
 					table, dst := matrix(heap(), rng, 40, dim, n%3), matrix(heap(), rng, n, dim, n%2)
 					want, ids := clone(dst), make([]int64, n)
 					for i := range ids {
@@ -366,6 +366,15 @@ func TestFewRows(t *testing.T) {
 					}
 					if d := diff(dst.Data, want.Data, true); d != "" {
 						t.Fatalf("%d x %d: %s", n, dim, d)
+					}
+					if err := rowvec.GatherScaled(dst, table, ids, 2); err != nil {
+						t.Fatal(err)
+					}
+					for i := range n {
+						kernels.Scale(want.Row(i), 2)
+					}
+					if d := diff(dst.Data, want.Data, true); d != "" {
+						t.Fatalf("%d x %d, scaled: %s", n, dim, d)
 					}
 				}
 			}

@@ -28,7 +28,7 @@ func TestRowsCheckTheirIDs(t *testing.T) {
 
 func stopAt[I ID](t *testing.T, bad []I) {
 	t.Helper()
-	for _, cols := range []int{1, 3, 7, 16, 40} {
+	for _, cols := range []int{1, 2, 3, 4, 7, 8, 16, 24, 40} {
 		stopAtColumns(t, bad, cols)
 	}
 	if err := checkDone("Gather", 3, 7); !errors.Is(err, ErrChanged) {
@@ -156,8 +156,8 @@ func TestBagsCheckTheirOffsets(t *testing.T) {
 func stopAtColumns[I ID](t *testing.T, bad []I, cols int) {
 	t.Helper()
 	table, _ := NewMatrix(5, cols)
-	rows, _ := NewMatrix(7, cols)
-	good := make([]I, 7)
+	good := make([]I, 9) // twice four and one
+	rows, _ := NewMatrix(len(good), cols)
 	for _, id := range bad {
 		for at := range good {
 			ids := make([]I, len(good))
