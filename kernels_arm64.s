@@ -171,8 +171,8 @@ columnsDone:
 // of tables that sit in cache. FOURS may do 1, 2, 4 and 8 columns before that. LEFT and RIGHT are the registers of what is written, FIRST
 // and NEXT are for positions, and BETWEEN finds their right end.
 //
-// Cycles per row that llvm-mca predicts for a Neoverse N1 (of 8 micro-operations) and V1 from caches without prefetching, where rows of more than
-// 8 columns, and of any by Embed, went by COLUMNS and no four came together, and so:
+// Cycles per row that llvm-mca predicts for a Neoverse N1 (of 8 micro-operations) and V1 without prefetching, first with rows of more than 8
+// columns, and all of Embed, by COLUMNS, and none four at a time, and then as they are:
 //
 //	           gather                scatter-add           embed
 //	columns    N1         V1         N1         V1         N1         V1

@@ -100,7 +100,9 @@ line: \
 	PRFM (at), PLDL2KEEP
 
 // ROW finds the next row of the table and prefetches the one that comes rowArgs.ahead rows later. A prefetch never
-// faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core.
+// faults; a core may drop one whose page its TLB does not know, so that the gain on large tables depends on the core, and pages of 2 MiB help.
+// Rows are not loaded from beforehand to have their pages known: FBGEMM can do so on a Neoverse V2 (its pull request 5970), where it has to be
+// asked for, and nothing here could show whether it pays.
 #define ROW \
 	ROW_ID;                       \
 	MADD R9, R2, R5, R5;          \
