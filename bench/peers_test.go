@@ -19,6 +19,9 @@ import (
 // findPython looks for an interpreter that has NumPy, and maybe PyTorch, and returns it when it has ended. The error says where there was none.
 var findPython = sync.OnceValues(func() (*python, error) {
 	var errs []error
+	if err := os.Setenv("OMP_WAIT_POLICY", "passive"); err != nil { // threads of PyTorch that wait are not to keep cores busy: nobody looks at times
+		return nil, err
+	}
 	for _, name := range []string{"python3", "/usr/bin/python3", "python"} {
 		p, err := startPython(name, "", 1)
 		if err != nil {
@@ -259,6 +262,7 @@ func TestLimit(t *testing.T) {
 // TestPeersFullDisk: what could not be printed is an error, in whichever form.
 func TestPeersFullDisk(t *testing.T) {
 	path, _ := pythonWithNumPy(t)
+	path = pythonThat(t, path, hide("torch"), "", "") // which would take seconds to load, four times
 	for room, form := range []string{"-json", "-brief=false", "-brief", "-brief"} {
 		var errs bytes.Buffer
 		args := []string{"-python", path, "-rounds", "1", "-skipgram=false", "-match", "Gather/.*dim=768/ids=50", form}
